@@ -31,7 +31,7 @@ const (
 
 var databases = []string{"PostgreSQL", "SQLite", "MariaDB"}
 
-// only are the promises about one database.
+// only are the promises that hold on one database alone.
 var only = map[string]string{"G9": "PostgreSQL"}
 
 var (

@@ -101,7 +101,7 @@ func TestLeaseTokenLimit(t *testing.T) {
 		set("jobs", sqlfence.MaxToken-1)
 		l := harness.MustAcquire(t, leases, "jobs", lease.Resume("me"))
 		harness.WantToken(t, l, "jobs", sqlfence.MaxToken)
-		harness.MustAcquire(t, leases, "jobs", lease.Resume("me"), lease.Refresh()) // needs no further token
+		harness.MustAcquire(t, leases, "jobs", lease.Resume("me"), lease.Refresh()) // it needs no new token
 		if _, ok, err := leases.TryAcquire(t.Context(), "jobs"); ok || err != nil {
 			t.Errorf("while it is held: %v, %v", ok, err)
 		}
@@ -147,7 +147,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 				t.Errorf("%s with an ended context: %v", what, err)
 			}
 		}
-		// Limits from before the statement is sent to after its answer.
+		// The contexts end at different moments, from before the statement is sent to after its response.
 		granted, refused := 0, 0
 		for i := range 60 {
 			key := fmt.Sprintf("jobs/%d", i)
@@ -165,8 +165,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 			}
 		}
 		t.Logf("%d granted, %d gave up", granted, refused)
-		// What was taken nevertheless would live for an hour. The last statements may still
-		// be on their way.
+		// A lease that an abandoned attempt took would live for an hour. The last statements may still be on their way.
 		again := harness.NewLeases(t, db)
 		for i := range 60 {
 			l, err := again.Acquire(t.Context(), fmt.Sprintf("jobs/%d", i), lease.Timeout(harness.Patience), lease.Interval(10*time.Millisecond))
@@ -199,7 +198,7 @@ func TestLeaseNothingToUndo(t *testing.T) {
 	})
 }
 
-// A lease that is released under a context that has ended is soon free.
+// A lease whose Release has an ended context is soon free.
 func TestLeaseReleaseUnderAnEndedContext(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))

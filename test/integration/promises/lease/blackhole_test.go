@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A waiter whose connection swallows everything doesn't stop those who wait for the
-// same lease, and doesn't take it for held.
+// A waiter's connection no longer responds. The other waiters for the lease still get it, and nobody takes the lease
+// for held.
 func TestLeaseOneBlackHoleStopsNobodyElse(t *testing.T) {
 	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
 		leases := harness.NewLeases(t, b.Raw(t, h.DSN))

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	stoppedEnv    = "SQLFENCE_LEASE_STOPPED" // base and DSN
+	stoppedEnv    = "SQLFENCE_LEASE_STOPPED" // name of the Base and DSN
 	stoppedTTL    = 300 * time.Millisecond
 	stoppedRounds = 5
 )
@@ -86,7 +86,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 			l := harness.MustAcquire(t, leases, key, lease.TTL(stoppedTTL))
 			fmt.Println("holds", key)
 			for ends := l.ExpiresAt(); ; {
-				// By the clock of the server, which is here.
+				// The server's clock is this machine's.
 				ended := time.Now().After(ends.Add(resolution))
 				var err error
 				if round%2 == 0 {
@@ -110,7 +110,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 	}
 }
 
-// With a margin a lease ends for its holder before another caller can take it.
+// With a margin, a lease ends for its holder before another caller can take the lease.
 func TestLeaseMargin(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))

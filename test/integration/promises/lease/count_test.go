@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// counts are how many statements the verbs are; look is one of a lease, or of all.
+// counts are the numbers of statements of each method. look reads one lease, or all.
 type counts struct {
 	acquire, again, held, extend, release, look int
 
@@ -39,7 +39,7 @@ func TestLeaseStatements(t *testing.T) {
 			if err := send(); err != nil {
 				t.Fatal(err)
 			}
-			// Neither the begin nor the end of a transaction is counted.
+			// BEGIN and COMMIT aren't counted.
 			calls := slices.DeleteFunc(c.Calls(), func(one harness.Call) bool { return one.Kind == "begin" })
 			if len(calls) != want {
 				t.Errorf("%s: %d statements, want %d: %v", verb, len(calls), want, calls)
@@ -59,8 +59,8 @@ func TestLeaseStatements(t *testing.T) {
 	})
 }
 
-// What a driver does in one call may be several round trips: it is not more than
-// for the plainest statement. On MySQL taking is a look and a transaction, and a release two statements.
+// A driver's call may take several round trips. The test compares each method with the plainest statement, which needs
+// as many. On MySQL taking a lease is a query and a transaction, and a release is two statements.
 func TestLeaseRoundTrips(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

@@ -60,7 +60,7 @@ func TestLeaseCrash(t *testing.T) {
 				if !isFree(t, leases, key(0)) {
 					break
 				}
-				if tries == 5 { // in a pause before a crash it may be written
+				if tries == 5 { // in a pause the server may write it before the crash
 					t.Fatal("the crashes have lost nothing: the test shows nothing")
 				}
 				held = harness.MustAcquire(t, leases, key(0))

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// leaseShop is a shop whose books the lease of "books" guards.
+// leaseShop is a shop whose books need the token of the lease "books".
 func leaseShop(t *testing.T, s harness.Setting, rule sqlfence.Rule) (*harness.Shop, *lease.Leases) {
 	t.Helper()
 	sh := s.Shop(t, rule)
@@ -28,8 +28,8 @@ func setBookPrice(ctx context.Context, db *sql.DB, price int) error {
 	return err
 }
 
-// The function writes with the lease's token, and a token that is no longer the
-// newest is refused: lock, token and enforcement are one piece.
+// The function's writes present the lease's token, and writes with a token that isn't the newest any more are refused.
+// So Do is lock, token and check in one.
 func TestLeaseDoFencesItsWrites(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestLeaseDoFencesItsWrites(t *testing.T) {
 	}
 }
 
-// do is Do. It reports whether the release at its end was answered in time; if not, it is made good.
+// do calls Do. It reports whether the release at its end was answered in time; if not, do repeats the release.
 func do(t *testing.T, leases *lease.Leases, key string, f func(context.Context) error, terms ...lease.Term) (inTime bool, err error) {
 	t.Helper()
 	return doWithin(t.Context(), t, leases, key, f, terms...)
@@ -151,7 +151,7 @@ func TestLeaseDoLost(t *testing.T) {
 				t.Errorf("Do = %v, want ErrLeaseLost and %v", err, returned)
 			}
 		}
-		// Without a heartbeat it is noticed at the end.
+		// Without a heartbeat Do notices the loss at its end.
 		var err error
 		for inTime := false; !inTime; {
 			inTime, err = do(t, leases, "jobs", func(ctx context.Context) error {
@@ -224,7 +224,7 @@ func TestLeaseDoDatabaseDown(t *testing.T) {
 	})
 }
 
-// A switch stands before the server and can cut it off.
+// A switchProxy is a proxy for a server, and can cut the server off.
 type switchProxy struct {
 	dsn string
 
@@ -288,7 +288,7 @@ func (s *switchProxy) set(on bool) {
 	s.open, s.refused = nil, 0
 }
 
-// refusedOnce waits until somebody has tried to connect in vain.
+// refusedOnce waits until a client has failed to connect.
 func (s *switchProxy) refusedOnce(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, "a refused connection", func() bool {
@@ -298,10 +298,10 @@ func (s *switchProxy) refusedOnce(t *testing.T) {
 	})
 }
 
-// A Do of an owner whose lease from before is nearly over extends it in time.
+// An owner's earlier lease is nearly over when Do takes it over. Do extends it in time.
 func TestLeaseDoOfAnOwner(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
-		t.Parallel() // it waits
+		t.Parallel() // the test mostly waits
 		harness.Undisturbed(t, db, 300*time.Millisecond, func() error {
 			before := harness.MustAcquire(t, leases, "jobs", lease.Resume("me"), lease.TTL(time.Second))
 			_, err := do(t, leases, "jobs", func(ctx context.Context) error {

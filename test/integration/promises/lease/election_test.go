@@ -59,7 +59,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 	return p
 }
 
-// Every way in which code without contexts writes.
+// contextless are all ways in which code without contexts writes.
 var contextless = map[string]func(db *sql.DB, price int) error{
 	"DB.Exec": func(db *sql.DB, price int) error {
 		_, err := db.Exec("UPDATE books SET price = $1 WHERE id = 1", price)
@@ -118,7 +118,7 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 				harness.Eventually(t, "the next leader", second.IsLeader)
 				wantWrites(t, writes, second, 40)
 				wantNoWrites(t, sh, writes, first, sqlfence.ErrStale)
-				_ = held.Extend(t.Context(), time.Hour) // as a heartbeat would
+				_ = held.Extend(t.Context(), time.Hour) // like a heartbeat
 				harness.WantError(t, <-first.lost, lease.ErrLeaseLost)
 				wantNoWrites(t, sh, writes, first, sqlfence.ErrNoFence, sqlfence.ErrStale, lease.ErrLeaseLost)
 				for leader, err := range direct.Watch(t.Context(), "books", time.Second) {
@@ -145,7 +145,7 @@ func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 	}
 }
 
-// wantWrites has a process write, in every way.
+// wantWrites checks that a process can write in each way.
 func wantWrites(t *testing.T, writes map[string]func(*sql.DB, int) error, by *electionProcess, price int) {
 	t.Helper()
 	for name, write := range writes {
@@ -155,7 +155,7 @@ func wantWrites(t *testing.T, writes map[string]func(*sql.DB, int) error, by *el
 	}
 }
 
-// wantNoWrites has a process write that isn't the leader; every error is all of targets.
+// wantNoWrites checks that a process that isn't the leader can't write. Each error must be all of targets.
 func wantNoWrites(t *testing.T, sh *harness.Shop, writes map[string]func(*sql.DB, int) error, by *electionProcess, targets ...error) {
 	t.Helper()
 	unchanged := sh.Unchanged(t)

@@ -76,7 +76,7 @@ const sessionLocks = `FROM pg_locks JOIN pg_database ON pg_database.oid = databa
 	WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND pid IN
 	(SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_advisory_lock(%' AND pid <> pg_backend_pid())`
 
-// killSessions ends the sessions that stand for holders.
+// killSessions ends the sessions of ephemeral leases.
 func killSessions(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
 	if b.Dialect == sqlfence.MySQL {
@@ -179,8 +179,8 @@ func TestEphemeralLeaseOfASingleConnection(t *testing.T) {
 	})
 }
 
-// With its database an ephemeral lease ends, and the session that stood for it, though the process lives
-// on. Package sql itself closes the connections only that are idle.
+// When its pool is closed, an ephemeral lease ends with its session, although the process lives on. database/sql's
+// Close itself closes only idle connections.
 func TestEphemeralLeaseEndsWithItsDatabase(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// The first holder is paused past the end of its lease. The second one gets the
-// next token, and the first one's write is refused.
+// The first holder is paused beyond the end of its lease. The second holder gets the next token, and the first holder's
+// write is refused.
 func ExampleLeases_Acquire() {
 	dir, err := os.MkdirTemp("", "lease")
 	if err != nil {
@@ -46,8 +46,8 @@ func ExampleLeases_Acquire() {
 	_, ok, err := leases.TryAcquire(ctx, "books")
 	fmt.Println("another at the same time:", ok, err)
 
-	// A minute would pass here; so that nobody waits for it, the lease is cut short. On a machine that
-	// stands still it may end before the answer comes.
+	// Instead of a pause of a minute, the example shortens the lease. On a machine that stands still it may end before
+	// the response arrives.
 	if err := first.Extend(ctx, time.Second); err != nil && !errors.Is(err, lease.ErrLeaseLost) {
 		log.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func ExampleLeases_Acquire() {
 	fmt.Println("second:", second.Token())
 	fmt.Println("first: ", errors.Is(first.Err(), lease.ErrLeaseLost))
 
-	late := context.WithoutCancel(first.Context()) // that doesn't look
+	late := context.WithoutCancel(first.Context()) // a holder that doesn't check its context
 	_, err = db.ExecContext(late, "INSERT INTO books (id, price) VALUES (1, 20)")
 	fmt.Println("first: ", errors.Is(err, sqlfence.ErrStale))
 	_, err = db.ExecContext(second.Context(), "INSERT INTO books (id, price) VALUES (1, 30)")

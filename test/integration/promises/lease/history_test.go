@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// A leaseEvent is a row of the history: a version of a lease's row, or a write on
-// a registered table. Times are in µs, by the clock of the database.
+// A leaseEvent is a row of the history: a version of a lease's row, or a write to a registered table. Times are in µs,
+// by the database's clock.
 type leaseEvent struct {
 	what, key, lockID string // lockID is empty for a free lease and for a write
 	token, at, ends   int64
 }
 
-// A leaseHistory is what happened, in its order for each key.
+// A leaseHistory is a list of events, in order for each key.
 type leaseHistory struct {
 	events []leaseEvent
 
@@ -41,9 +41,9 @@ func readHistory(t *testing.T, db *sql.DB) *leaseHistory {
 	return h
 }
 
-// check returns what is wrong with the history.
+// check returns the violations in the history.
 func (h *leaseHistory) check() (wrong []string) {
-	last := make(map[string]leaseEvent)  // of the lease
+	last := make(map[string]leaseEvent)  // the lease's last event
 	newest := make(map[string]int64)     // token granted, by key
 	written := make(map[[2]string]int64) // token written, by table and key
 	for _, e := range h.events {

@@ -93,7 +93,7 @@ func TestLeaseSetupAddsTheIndex(t *testing.T) {
 	})
 }
 
-// planOf returns a plan, but for the indexes that it doesn't use.
+// planOf returns a query's plan, without the indexes that it doesn't use.
 func planOf(t *testing.T, db *sql.DB, query string) string {
 	t.Helper()
 	rows, err := db.Query(query)

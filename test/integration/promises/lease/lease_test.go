@@ -115,12 +115,12 @@ func TestLeaseExtend(t *testing.T) {
 		if err != nil || !ok || !info.ExpiresAt.Equal(l.ExpiresAt()) || info.Token != l.Token() {
 			t.Errorf("LookupID = %v, %v, %v; want until %v", info, ok, err, l.ExpiresAt())
 		}
-		// Extend replaces the expiry, so Extend can shorten the lease.
+		// Extend sets the end of the lease, also an earlier one.
 		if until, err := leases.Extend(t.Context(), l.LockID(), 30*time.Minute); err != nil || !until.Before(info.ExpiresAt) {
 			t.Errorf("Extend = %v, %v", until, err)
 		}
 		if err := l.Extend(t.Context(), 20*time.Millisecond); err != nil && !errors.Is(err, lease.ErrLeaseLost) {
-			t.Fatal(err) // it may have ended by now
+			t.Fatal(err) // the lease may have ended
 		}
 		<-l.Done()
 		harness.WantLedger(t, db, "jobs=1")
@@ -182,7 +182,7 @@ func TestLeaseLookupAndList(t *testing.T) {
 	})
 }
 
-// The counter of a key is the ledger's, and never falls.
+// A key's tokens are those of the ledger, and never fall.
 func TestLeaseTokensGoOnFromTheLedger(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		store := harness.NewStore(t, db)

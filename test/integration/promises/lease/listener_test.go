@@ -15,7 +15,7 @@ import (
 
 // A lease.Listener for each driver; docs/leases.md refers to this file.
 
-// pgxListener is a [lease.Listener]: it hears by pgx, on the server of a DSN.
+// pgxListener is a [lease.Listener] for pgx. Its value is the server's DSN.
 type pgxListener string
 
 func (dsn pgxListener) Listen(ctx context.Context, channel string, heard func(string)) error {
@@ -27,7 +27,7 @@ func (dsn pgxListener) Listen(ctx context.Context, channel string, heard func(st
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 		return err
 	}
-	heard("") // whatever happened before
+	heard("") // notifications from before may be missing
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -37,7 +37,7 @@ func (dsn pgxListener) Listen(ctx context.Context, channel string, heard func(st
 	}
 }
 
-// pqListener is a [lease.Listener]: it hears by lib/pq, on the server of a DSN.
+// pqListener is a [lease.Listener] for lib/pq. Its value is the server's DSN.
 type pqListener string
 
 func (dsn pqListener) Listen(ctx context.Context, channel string, heard func(string)) error {
@@ -46,13 +46,13 @@ func (dsn pqListener) Listen(ctx context.Context, channel string, heard func(str
 	if err := l.Listen(channel); err != nil {
 		return err
 	}
-	heard("") // whatever happened before
+	heard("") // notifications from before may be missing
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case n := <-l.NotificationChannel():
-			if n == nil { // connected again
+			if n == nil { // the connection was replaced
 				heard("")
 				continue
 			}
@@ -67,8 +67,7 @@ var listeners = map[string]func(dsn string) lease.Listener{
 	"fencepgx": func(dsn string) lease.Listener { return pgxListener(dsn) },
 }
 
-// A waiter that would poll once in an hour gets the lease as soon as another
-// process releases it.
+// A waiter that would poll once an hour gets the lease as soon as another process releases it.
 func TestLeaseListener(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -93,8 +92,7 @@ func TestLeaseListener(t *testing.T) {
 				}
 				got <- err
 			}()
-			// The first attempt, and for the first waiter the one that follows when
-			// it has begun to listen.
+			// Each waiter makes one attempt. The first waiter makes another attempt after the listener has started.
 			attempts := 1
 			if round == 0 {
 				attempts = 2
@@ -106,7 +104,7 @@ func TestLeaseListener(t *testing.T) {
 			if err := <-got; err != nil {
 				t.Fatal(err)
 			}
-			// The notifications of both releases of the round before may have come late.
+			// The notifications of the earlier round's two releases may have arrived late.
 			if n := leaseAttempts(c); n > attempts+3 {
 				t.Errorf("round %d: %d attempts", round, n)
 			}

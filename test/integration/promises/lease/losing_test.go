@@ -17,17 +17,17 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A loser stands between a client and its database and, once armed, loses the answer to
-// one statement that the database has executed, with the connection.
+// A loser is a proxy for a database. Once armed, it breaks the connection instead of forwarding the response to an
+// executed statement.
 type loser struct {
 	mu    sync.Mutex
 	armed func(what string) bool
-	then  func() // called before the client notices
+	then  func() // called before the client notices the loss
 	lost  bool
 }
 
-// arm loses the next answer for which wanted returns true: to what PostgreSQL calls it in
-// CommandComplete, such as "UPDATE 1", or to a text on SQLite.
+// arm loses the next response for which wanted returns true. wanted gets PostgreSQL's CommandComplete, such as "UPDATE
+// 1", or a statement of SQLite.
 func (l *loser) arm(wanted func(what string) bool, then func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +56,8 @@ func (l *loser) hasLost() bool {
 	return l.lost
 }
 
-// relay passes messages between a client and PostgreSQL. An answer that is lost goes as
-// far as its rows if rows is true.
+// relay forwards messages between a client and PostgreSQL. If rows is true, the client still gets the rows of a lost
+// response.
 func (l *loser) relay(client, server net.Conn, rows bool) {
 	go harness.Pass(server, client, func([]byte) {})
 	defer client.Close()
@@ -93,8 +93,7 @@ func (l *loser) relay(client, server net.Conn, rows bool) {
 	}
 }
 
-// A losingConn is a connection to SQLite whose statements are executed to their end
-// before an answer is lost.
+// A losingConn is a connection to SQLite that executes a statement to its end before it loses the response.
 type losingConn struct {
 	driver.Conn
 	loser *loser
@@ -158,7 +157,7 @@ func (tx losingTx) Commit() error {
 	return err
 }
 
-// A losingDatabase is one whose answers a loser can lose.
+// A losingDatabase is a database behind a loser.
 type losingDatabase struct {
 	*loser
 	name    string
@@ -168,7 +167,7 @@ type losingDatabase struct {
 	direct  *lease.Leases // not through the loser
 }
 
-// Of a take, an extension and a release, as a loser sees them.
+// take and update recognize, by the texts that a loser gets, an attempt, and an extension or a release.
 func (d *losingDatabase) take(what string) bool {
 	return what == "SELECT 1" || what == "COMMIT"
 }
@@ -200,7 +199,7 @@ func eachLoser(t *testing.T, test func(t *testing.T, d *losingDatabase)) {
 
 type runLosing func(name string, resends bool, l *loser, open func(t *testing.T) *sql.DB)
 
-// losing are the ways in which a database can lose an answer.
+// losing are ways to lose responses, for each database.
 var losing = map[sqlfence.Dialect]func(t *testing.T, b harness.Base, dsn string, run runLosing){
 	sqlfence.SQLite: func(t *testing.T, b harness.Base, dsn string, run runLosing) {
 		l := new(loser)

@@ -26,7 +26,7 @@ func TestLeaseAcquireLosesItsAnswer(t *testing.T) {
 			"plain": nil, "owner": {lease.Resume("me")}, "refresh": {lease.Resume("me"), lease.Refresh()}, "ephemeral": {lease.Ephemeral()},
 		} {
 			key := t.Name() + name
-			for round := range 2 { // of a key without a row, and with one
+			for round := range 2 { // first of a new key, then of one with a row
 				d.arm(d.take, nil)
 				l, ok, err := d.leases.TryAcquire(t.Context(), key, append(terms, lease.Timeout(harness.Patience))...)
 				switch {
@@ -70,7 +70,7 @@ func TestLeaseReleaseLosesItsAnswer(t *testing.T) {
 				}
 			}
 			var err error
-			for inTime, round := false, 0; !inTime; round++ { // or Do has given up
+			for inTime, round := false, 0; !inTime; round++ { // or Do has given up waiting
 				key = fmt.Sprint(t.Name(), name, round)
 				inTime, err = do(t, d.leases, key, func(context.Context) error { d.arm(d.update, then); return nil })
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// hourAgo moves the times of all leases an hour back, as if the clock had gone on.
+// hourAgo moves the times of all leases back by an hour, as if an hour had passed.
 func hourAgo(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
 	hour := map[sqlfence.Dialect]string{sqlfence.Postgres: "interval '1 hour'", sqlfence.SQLite: "3600000", sqlfence.MySQL: "3600000000"}[b.Dialect]
@@ -48,7 +48,7 @@ func TestLeaseMinHold(t *testing.T) {
 			next := harness.MustAcquire(t, leases, "jobs", lease.TTL(3*time.Hour), lease.MinHold(time.Hour))
 			harness.WantToken(t, next, "jobs", token+1)
 
-			hourAgo(t, b, db) // released late it is free at once
+			hourAgo(t, b, db) // released after its minimum time it is free at once
 			harness.MustRelease(t, next)
 			free := harness.MustAcquire(t, leases, "jobs")
 			harness.WantToken(t, free, "jobs", token+2)
@@ -74,7 +74,7 @@ func TestLeaseMinHoldInMySQLSessions(t *testing.T) {
 	})
 }
 
-// An ephemeral lease that was released is held beyond its session.
+// With MinHold a released ephemeral lease stays held after its session has ended.
 func TestLeaseMinHoldEphemeral(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		harness.MustRelease(t, harness.MustAcquire(t, leases, "jobs", lease.Ephemeral(), lease.MinHold(time.Hour)))

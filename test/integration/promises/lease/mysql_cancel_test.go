@@ -46,13 +46,12 @@ func eachMySQLCancel(t *testing.T, test func(t *testing.T, db *sql.DB, direct *l
 	}
 }
 
-// An attempt that is given up at whichever message has the lease, or leaves none, and no token is given
-// out twice.
+// An attempt is cancelled at each of its messages. It has the lease, or leaves none, and no token is issued twice.
 func TestMySQLAcquireIsCancelled(t *testing.T) {
 	eachMySQLCancel(t, func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context) {
 		leases := harness.NewLeases(t, db)
 		var last int64
-		for range 2 { // of a key without a row, and with one
+		for range 2 { // first of a new key, then of one with a row
 			l, ok, err := leases.TryAcquire(arm(), key, lease.TTL(time.Hour), lease.Timeout(0))
 			switch {
 			case ok:

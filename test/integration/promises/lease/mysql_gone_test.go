@@ -33,7 +33,7 @@ func eachMySQLGone(t *testing.T, dsn string, direct *sql.DB, what string, do fun
 	}
 }
 
-// mysqlGone runs do with the process gone at a message, if it sends as many, and has next take the lease.
+// mysqlGone kills a process that runs do at its nth message, if it sends as many, and has next take the lease.
 func mysqlGone(t *testing.T, dsn string, message int, next *lease.Leases, key string, do func(ctx context.Context, leases *lease.Leases, key string, arm func()) error) (met bool, err error) {
 	t.Helper()
 	network := new(harness.Faulty)
@@ -106,7 +106,7 @@ func TestMySQLHolderIsGone(t *testing.T) {
 	})
 }
 
-// Of one that is gone while it takes a free lease the server has to end the session.
+// If a process is gone while it takes a free lease, the server has to end its session.
 func TestMySQLTakerIsGone(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	patience := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"wait_timeout": "1"} })

@@ -26,8 +26,8 @@ func wantFew(t *testing.T, message int, met bool) {
 	}
 }
 
-// eachMySQLFault runs test for each message to the server and each fault that it, or its answer, can
-// meet: arm has the next operation meet it. The test is over with the first message that isn't sent.
+// eachMySQLFault runs test for each message to the server and each fault of the message or its response. arm sets the
+// fault for the next operation. The test ends when an operation sends fewer messages.
 func eachMySQLFault(t *testing.T, test func(t *testing.T, leases, direct *lease.Leases, key string, arm func() (disarm func()))) {
 	t.Helper()
 	dsn := harness.MySQLDatabase(t)
@@ -76,10 +76,10 @@ func wantFree(t *testing.T, direct *lease.Leases, key string) {
 	})
 }
 
-// Whatever is lost of an attempt, it has the lease, or an error and no lease is left.
+// Whatever part of an attempt is lost, the attempt returns the lease, or an error and leaves no lease.
 func TestMySQLAcquireLosesItsAnswer(t *testing.T) {
 	eachMySQLFault(t, func(t *testing.T, leases, direct *lease.Leases, key string, arm func() func()) {
-		for round := range 2 { // of a key without a row, and with one
+		for round := range 2 { // first of a new key, then of one with a row
 			disarm := arm()
 			l, ok, err := leases.TryAcquire(t.Context(), key, lease.Resume("me"), lease.Timeout(harness.Patience))
 			disarm()
@@ -99,8 +99,7 @@ func TestMySQLAcquireLosesItsAnswer(t *testing.T) {
 	})
 }
 
-// A lease that was held to the end isn't called lost because an answer to its release or its
-// extension was.
+// If the response to a release or an extension is lost, a lease that was held to the end isn't reported as lost.
 func TestMySQLReleaseAndExtendLoseTheirAnswers(t *testing.T) {
 	eachMySQLFault(t, func(t *testing.T, leases, _ *lease.Leases, key string, arm func() func()) {
 		var disarm func()
@@ -121,8 +120,8 @@ func TestMySQLReleaseAndExtendLoseTheirAnswers(t *testing.T) {
 	})
 }
 
-// An attempt that the driver gives up while it waits on the server, for the transactions that have
-// written under the old token, has an error, and neither it nor a lease is left.
+// An attempt waits on the server for transactions with writes under the old token, and the driver gives up. The attempt
+// returns an error, and leaves neither a waiting session nor a lease.
 func TestMySQLAcquireIsCutOffWhileItWaits(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)

@@ -16,8 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A lease is what it is for everybody as soon as it is granted, extended and released,
-// whatever the session's settings are.
+// Other clients see each grant, extension and release at once, whatever settings the session has.
 func TestLeaseInMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		ctx := t.Context()
@@ -77,7 +76,7 @@ func TestLeaseSharesNothingOnMySQL(t *testing.T) {
 		}
 		return l.Release(t.Context())
 	}
-	together(t, callers, pair) // from now on there are rows
+	together(t, callers, pair) // from now on the keys have rows
 	c.Reset()
 	together(t, callers, pair)
 	of := countsOf[harness.MySQL.Dialect]
@@ -86,8 +85,7 @@ func TestLeaseSharesNothingOnMySQL(t *testing.T) {
 	}
 }
 
-// Those who race for new keys, from several pools, all get them, with one winner at a time and
-// no token twice.
+// Callers in several pools compete for new keys. All get them in the end, one at a time, and no token is issued twice.
 func TestLeaseNewKeysOnMySQL(t *testing.T) {
 	for _, level := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -149,8 +147,8 @@ func TestLeaseLoggedAsStatementsOnMySQL(t *testing.T) {
 	}
 }
 
-// A session that has set its clock to a later or an earlier time grants no lease that another holder has, and ends none
-// that is live.
+// A session whose clock is set to a later or an earlier time doesn't take a lease that another holder has, and doesn't
+// end a live lease.
 func TestLeaseInASessionWithAClockOfItsOwn(t *testing.T) {
 	db := harness.MySQL.Raw(t, harness.MySQLDatabase(t))
 	db.SetMaxOpenConns(1)

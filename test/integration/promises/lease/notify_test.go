@@ -19,7 +19,7 @@ func eachListening(t *testing.T, test func(t *testing.T, b harness.Base, dsn str
 		if b.Dialect != sqlfence.Postgres {
 			t.Skip("SQLite has no NOTIFY")
 		}
-		dsn, _ := ownDatabase(t, b) // a notification is heard in all of a database
+		dsn, _ := ownDatabase(t, b) // all clients of a database get its notifications
 		test(t, b, dsn, lease.WithListener(listeners[b.Name](dsn)))
 	})
 }
@@ -64,7 +64,7 @@ func TestLeaseNotifiesWhereSomebodyWaits(t *testing.T) {
 		if err := <-got; err != nil {
 			t.Error(err)
 		}
-		// Notifications come in the order of the commits: none came before.
+		// Notifications arrive in the order of the commits, so an earlier one would have arrived before.
 		if key := <-heard; key != "jobs" {
 			t.Errorf("heard %q", key)
 		}

@@ -31,7 +31,7 @@ func TestLeasePoolListener(t *testing.T) {
 	})
 }
 
-// handOver has here wait for a lease that there releases once here listens.
+// handOver makes here wait for a lease, and there release it once here listens.
 func handOver(t *testing.T, db *sql.DB, there, here *lease.Leases) {
 	t.Helper()
 	holder := harness.MustAcquire(t, there, "jobs", lease.TTL(time.Hour))
@@ -79,7 +79,7 @@ func TestLeasePoolListenerLeavesSmallPools(t *testing.T) {
 	})
 }
 
-// polls has a waiter get a lease that is released without a notification.
+// polls checks that a waiter gets a lease that was released without a notification.
 func polls(t *testing.T, there, here *lease.Leases) {
 	t.Helper()
 	holder := harness.MustAcquire(t, there, "jobs")
@@ -92,7 +92,7 @@ func polls(t *testing.T, there, here *lease.Leases) {
 	harness.MustRelease(t, l)
 }
 
-// A caller that waits for a connection of a pool with a limit gets the listener's.
+// In a pool with a limit, a caller that waits for a connection gets the listener's.
 func TestLeasePoolListenerGivesWay(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres || !b.IsPgx() {

@@ -29,11 +29,9 @@ const (
 	leaseTTL        = 300 * time.Millisecond
 )
 
-// 64 goroutines in 4 processes compete for 8 keys, while the processes are
-// stopped past their leases, resumed and killed. Triggers record what becomes of
-// the leases and of two registered tables; the record has to show that no lease
-// was taken while another was live, that tokens rise, and that no write with an
-// older token landed after a newer one.
+// 64 goroutines in 4 processes compete for 8 keys. Meanwhile the processes are stopped beyond the ends of their leases,
+// resumed and killed. Triggers record each change of the leases and of two registered tables. By this record no lease
+// may be taken while another one was live, tokens must rise, and no write with an older token may follow a newer one.
 func TestLeaseProcesses(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
@@ -77,7 +75,7 @@ func TestLeaseProcesses(t *testing.T) {
 	})
 }
 
-// quickDSN is a DSN of a database that need not survive anything.
+// quickDSN returns a DSN with settings that are fast and not durable.
 func quickDSN(b harness.Base, dsn string) string {
 	switch b.Name {
 	case "mattn":
@@ -88,12 +86,12 @@ func quickDSN(b harness.Base, dsn string) string {
 	return dsn
 }
 
-// A competition is what the processes have in common.
+// A competition is the state that the processes share.
 type competition struct {
 	t     *testing.T
 	b     harness.Base
 	dsn   string
-	stale atomic.Int64 // refused writes
+	stale atomic.Int64 // how many writes were refused
 }
 
 type leaseProcess struct {
@@ -155,8 +153,8 @@ func (w *leaseProcess) end() {
 	}
 }
 
-// recordTexts are what records are made of: the type of a number that counts, the clock and the end of
-// a new lease in µs, and a trigger.
+// recordTexts are the parts of the triggers' SQL: the type of a counter, the clock and the end of a new lease in µs,
+// and a trigger.
 var recordTexts = map[sqlfence.Dialect]struct {
 	serial, now, ends string
 	trigger           func(name, when, insert string) []string
@@ -190,8 +188,8 @@ var recordTexts = map[sqlfence.Dialect]struct {
 	},
 }
 
-// recordLeases creates the registered tables, and triggers that record what
-// becomes of them and of the leases, in the order in which it happens to a key.
+// recordLeases creates the registered tables, and triggers that record the changes of these and of the leases, in order
+// for each key.
 func recordLeases(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
 	texts := recordTexts[b.Dialect]

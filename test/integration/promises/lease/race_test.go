@@ -58,8 +58,8 @@ func TestLeaseOneWinner(t *testing.T) {
 	})
 }
 
-// Tokens of one name from leases and from Issue at once: no two are the same, and
-// each is the newest of the ledger when it is given.
+// Leases and Issue take tokens of the same name at once. No two tokens are equal, and each is the ledger's newest when
+// it is issued.
 func TestLeaseBesideIssue(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
@@ -109,7 +109,7 @@ func TestLeaseBesideIssue(t *testing.T) {
 	})
 }
 
-// An extension that had to wait until the lease had expired doesn't bring it back.
+// Extend waits until the lease has expired. It doesn't revive the lease.
 func TestLeaseExtendAfterWait(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
@@ -146,7 +146,7 @@ func TestLeaseExtendAfterWait(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		passed(t, harness.NewLeases(t, sh.Plain), "jobs") // to be serializable would wait for the row
+		passed(t, harness.NewLeases(t, sh.Plain), "jobs") // a serializable transaction would wait for the row
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -189,8 +189,7 @@ func TestLeaseSetup(t *testing.T) {
 	})
 }
 
-// Waiting for a connection of the pool ends with the context, and leaves the
-// caller's pool as it was.
+// The end of a context ends the wait for a connection of the pool, and leaves the pool unchanged.
 func TestLeasePoolIsBusy(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// together has n callers make a call at once.
+// together runs n calls at once.
 func together(t *testing.T, n int, call func(i int) error) {
 	t.Helper()
 	start := make(chan struct{})
@@ -86,7 +86,7 @@ func TestLeaseSharedStatements(t *testing.T) {
 			if takes, releases := shared(); takes > 0 && releases > 0 {
 				return true
 			}
-			together(t, keys, func(i int) error { // on a busy machine few meet
+			together(t, keys, func(i int) error { // on a busy machine only few calls overlap
 				l, err := all[0].Acquire(t.Context(), fmt.Sprint("own/", i))
 				if err != nil {
 					return err
@@ -98,14 +98,14 @@ func TestLeaseSharedStatements(t *testing.T) {
 	})
 }
 
-// turns hold off a new token of a name, as a write under the old one does.
+// turns are statements that hold off a name's next token, as a write under the old token does.
 var turns = map[sqlfence.Dialect]string{
 	sqlfence.Postgres: "SELECT pg_advisory_xact_lock_shared(hashtextextended('sqlfence:%s', 0))",
 	sqlfence.MySQL:    "SELECT token FROM fencing_tokens WHERE name = '%s' LOCK IN SHARE MODE",
 }
 
-// A key whose turn, whose lease or whose token somebody has locked holds up none of the
-// others, and is taken when it can be.
+// Another session has locked a key's turn, its lease or its token. Attempts at other keys aren't delayed, and the key
+// is taken as soon as possible.
 func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {
@@ -207,7 +207,7 @@ func TestLeaseWrites(t *testing.T) {
 		}
 		held := "UPDATE fencing_leases SET lock_id = $1, expires_at = clock_timestamp() + interval '1 hour' WHERE key = 'k/1'"
 		harness.MustExec(t, db, held, "z")
-		for _, text := range takes { // contention writes nothing
+		for _, text := range takes { // an attempt at a held lease writes nothing
 			if got := commits(t, db, "on", text, `'[{"key": "k/1", "lock_id": "x", "holder": "", "ttl": 1000000}]'`, `'k/1', 'x', '', 1000000, NULL, false`); got.records > 0 {
 				t.Errorf("%d records for a lease that is held: %s", got.records, text)
 			}

@@ -26,7 +26,7 @@ func wantLoss(t *testing.T, what string, err error) {
 	}
 }
 
-// takeAway makes others release the lease, and its holder notice the loss.
+// takeAway releases the lease by others, and makes the holder notice the loss.
 func takeAway(t *testing.T, others *lease.Leases, l *lease.Lease) {
 	t.Helper()
 	if err := others.Release(t.Context(), l.LockID()); err != nil {
@@ -36,12 +36,12 @@ func takeAway(t *testing.T, others *lease.Leases, l *lease.Lease) {
 	<-l.Context().Done()
 }
 
-// What begins after a loss fails by it, and not as cancelled.
+// An operation that begins after the loss of its lease fails with the loss, and not with "cancelled".
 func TestG12AfterALoss(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, leases := leaseShop(t, harness.Setting{Base: b}, sqlfence.RowFence("fence_token"))
 		l := harness.MustAcquire(t, leases, "books")
-		conn, err := sh.DB.Conn(t.Context()) // database/sql itself looks at contexts elsewhere
+		conn, err := sh.DB.Conn(t.Context()) // database/sql itself checks contexts in other calls
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestG12AfterALoss(t *testing.T) {
 	})
 }
 
-// A running write fails with the loss if its lease is lost.
+// If the lease is lost during a write, the write fails with the loss.
 func TestLossDuringAWrite(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestLossDuringAWrite(t *testing.T) {
 	}
 }
 
-// A caller that gives up gets its context's error, and no loss.
+// If a caller gives up, it gets its context's error, not the loss of a lease.
 func TestGivingUpIsNoLoss(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, leases := leaseShop(t, harness.Setting{Base: b}, sqlfence.Ledger())

@@ -15,12 +15,12 @@ import (
 
 func TestLeaseAcquireGivesUp(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
-		t.Parallel() // it waits
+		t.Parallel() // the test mostly waits
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))
 		for _, test := range []struct {
 			name     string
 			terms    []lease.Term
-			attempts int // at least
+			attempts int // at least this many
 			exactly  bool
 		}{
 			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
@@ -53,8 +53,7 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 	})
 }
 
-// A waiter gets the lease when it is released, in this process or another, and
-// when it expires.
+// A waiter gets the lease after its release in this or another process, and after its end.
 func TestLeaseAcquireWaits(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		wait := lease.Interval(5 * time.Millisecond)
@@ -140,8 +139,8 @@ func leaseAttempts(c *harness.Counter) (n int) {
 	return n
 }
 
-// A new lease waits for the writes that are under way with the old token, by the
-// guard of the ledger; a heartbeat doesn't. Its ttl begins after the wait.
+// With the ledger's guard a new lease waits for open transactions with writes under the old token, and a heartbeat
+// doesn't. The lease's TTL begins after the wait.
 func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())
@@ -159,7 +158,7 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 			t.Errorf("TryAcquire of a held lease beside a write: %v, %v", ok, err)
 		}
 		if _, err := leases.Extend(t.Context(), old.LockID(), time.Millisecond); err != nil && !errors.Is(err, lease.ErrNotHeld) {
-			t.Fatal(err) // it may have ended by now
+			t.Fatal(err) // the lease may have ended
 		}
 		passed(t, leases, "books")
 
@@ -168,8 +167,7 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 	})
 }
 
-// acquiredBehind acquires a lease that waits for the writes of tx, and has its whole ttl when they
-// are committed.
+// acquiredBehind acquires a lease that waits for tx's writes. The lease has its whole TTL when they are committed.
 func acquiredBehind(t *testing.T, sh *harness.Shop, leases *lease.Leases, session int, tx *sql.Tx) (l *lease.Lease) {
 	t.Helper()
 	acquiring := harness.Go(func() (err error) {
@@ -190,7 +188,7 @@ func acquiredBehind(t *testing.T, sh *harness.Shop, leases *lease.Leases, sessio
 	return l
 }
 
-// serverClock is the time by the clock that leases go by.
+// serverClock returns the time of the clock by which leases end.
 func serverClock(t *testing.T, sh *harness.Shop) time.Time {
 	t.Helper()
 	l := harness.MustAcquire(t, harness.NewLeases(t, sh.Plain), "the clock")
@@ -230,8 +228,8 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 	})
 }
 
-// The first lease of a key, which has no row yet, has its whole ttl too when it
-// had to wait for a write under a token that was issued otherwise.
+// The first lease of a key has no row yet. If it has to wait for a write under another issuer's token, it has its whole
+// TTL, too.
 func TestLeaseFirstWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())

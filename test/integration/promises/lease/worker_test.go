@@ -20,8 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// TestLeaseWorker is no test, but a process of TestLeaseProcesses. The process works until its standard input ends, and
-// prints "stale" for each refused write, and every other error.
+// TestLeaseWorker isn't a test, but a process of TestLeaseProcesses. It works until its standard input ends, and prints
+// "stale" for each refused write, and other errors.
 func TestLeaseWorker(t *testing.T) {
 	name, dsn, ok := strings.Cut(os.Getenv(leaseWorkerEnv), " ")
 	if !ok {
@@ -73,7 +73,7 @@ func work(ctx context.Context, db *sql.DB, leases *lease.Leases, id string) erro
 				return err
 			}
 		}
-		time.Sleep(rand.N(10 * time.Millisecond)) // its work
+		time.Sleep(rand.N(10 * time.Millisecond)) // stands for work
 		if rand.IntN(2) == 0 {
 			if err := l.Extend(heedless, leaseTTL); err != nil && !errors.Is(err, lease.ErrLeaseLost) {
 				return err

@@ -134,7 +134,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 	})
 }
 
-// A cast doesn't weaken the check that keeps an overtaken token from a lease either.
+// A database's own cast doesn't weaken the check by which a lease never gets a token below the newest one.
 func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 	for _, b := range harness.Chosen(harness.Bases[:2]) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 			harness.MustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // may be NULL
 			leases := harness.NewLeases(t, db)
 			tx := harness.Begin(t.Context(), t, db, sql.LevelDefault)
-			// As if somebody issued the key's first tokens.
+			// This holds the turn, as another issuer of the key's first tokens would.
 			const turn = "SELECT pg_advisory_xact_lock(hashtextextended(concat('sqlfence:', 'jobs'), 0))"
 			if _, err := tx.Exec(turn); err != nil {
 				t.Fatal(err)
@@ -204,7 +204,7 @@ func TestFenceColumnsOfOtherTypesAreRefused(t *testing.T) {
 		}
 		sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger())
 		sh.Exec(t, "ALTER TABLE fencing_tokens ALTER token TYPE real")
-		sh.Reset(t, 16777217) // is 16777216 in this type
+		sh.Reset(t, 16777217) // this type stores 16777216
 		_, err := harness.Forms[0].Run(harness.Holding(t, 16777216), sh.DB, harness.RowWrites[0])
 		harness.WantError(t, err, sqlfence.ErrUnguardable)
 	})

@@ -59,7 +59,7 @@ func TestG2LedgerLetsTheNewestTokenPass(t *testing.T) {
 	})
 }
 
-// A token higher than the newest one was made up, or has been lost.
+// A token higher than the newest one was made up, or the ledger has lost it.
 func TestG2LedgerRefusesATokenThatNobodyIssued(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -77,7 +77,7 @@ func TestG2LedgerRefusesATokenThatNobodyIssued(t *testing.T) {
 	})
 }
 
-// The same of the kinds of write that not all forms can send.
+// The same is tried with kinds of write that not all forms can send.
 func TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite(t *testing.T) {
 	writes := map[sqlfence.Dialect][]harness.Write{
 		sqlfence.Postgres: {
@@ -139,8 +139,7 @@ func TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite(t *testing.T) {
 	}
 }
 
-// A name that has been made known, and has had no token yet, has none that could
-// pass: whatever stands for "none" in the table.
+// A name was added to the ledger, and no token was issued yet. No token passes, whatever value the row has.
 func TestG2LedgerOfANameWithoutATokenRefusesAll(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger())
@@ -310,7 +309,7 @@ func TestG2LedgerGuardsByResource(t *testing.T) {
 	})
 }
 
-// With both rules a write has to pass both.
+// Under both rules a write must pass both checks.
 func TestG2LedgerTogetherWithRowFence(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger(), sqlfence.RowFence("fence_token"))

@@ -59,7 +59,7 @@ func BenchmarkWriters(b *testing.B) {
 	}
 }
 
-// cost is what writes have cost the server.
+// cost is the server's work for a number of writes.
 type cost struct{ cpu, wal, multis, writes float64 }
 
 func (c *cost) add(after, before cost, writes int) {

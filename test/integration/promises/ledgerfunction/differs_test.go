@@ -24,7 +24,7 @@ const (
 	dropTurn    = "DROP TRIGGER " + trigger + " ON fencing_tokens"
 )
 
-// recreated is the statement that creates a function again, with a change of its text.
+// recreated returns the statement that creates a function again with a change of its text.
 func recreated(function, old, new string) string {
 	return fmt.Sprintf(`DO $do$ DECLARE was text := pg_get_functiondef('%s'::regproc);
 BEGIN ASSERT strpos(was, $old$%s$old$) > 0; EXECUTE replace(was, $old$%[2]s$old$, $new$%[3]s$new$); END $do$`, function, old, new)
@@ -106,7 +106,7 @@ func TestLedgerFunctionThatDiffers(t *testing.T) {
 	})
 }
 
-// The comparison knows the ledger's schema by whatever name, and by WithSchema.
+// The comparison works for a ledger in a schema of any name, also by WithSchema.
 func TestLedgerFunctionOfAnySchema(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.Ledger())
@@ -148,7 +148,7 @@ func wantAsked(t *testing.T, b harness.Base, source string, want bool, opts ...s
 	return db
 }
 
-// one is a connection by the base driver.
+// one returns a pool of one connection by the base driver.
 func one(t *testing.T, sh *harness.Shop) *sql.DB {
 	t.Helper()
 	db := sh.Raw(t, sh.Source)
@@ -156,7 +156,7 @@ func one(t *testing.T, sh *harness.Shop) *sql.DB {
 	return db
 }
 
-// findings are what verify.Check finds in the ledger.
+// findings returns verify.Check's findings about the ledger.
 func findings(t *testing.T, db *sql.DB) (problems []string) {
 	t.Helper()
 	found, err := harness.Verify(t.Context(), db)

@@ -31,8 +31,7 @@ func eachPostgres(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// installed returns a shop whose ledger has the function, at token 8, and its pool with a
-// counter.
+// installed returns a shop whose ledger has the function, at token 8, and a pool on it with a counter of statements.
 func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.Counter) {
 	t.Helper()
 	sh := harness.NewShop(t, b, sqlfence.Ledger())
@@ -46,7 +45,7 @@ func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.C
 	return sh, db, count
 }
 
-// wantCalled fails the test unless what was sent last calls the function.
+// wantCalled fails the test unless the last sent statement calls the function.
 func wantCalled(t *testing.T, count *harness.Counter) {
 	t.Helper()
 	texts := count.Texts()
@@ -76,7 +75,7 @@ func TestFunctionIsRequired(t *testing.T) {
 
 		for _, gone := range []string{
 			"ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger,
-			"ALTER TABLE fencing_tokens ENABLE TRIGGER " + trigger, // not under every role
+			"ALTER TABLE fencing_tokens ENABLE TRIGGER " + trigger, // it doesn't fire in each session_replication_role
 			"DROP TRIGGER " + trigger + " ON fencing_tokens",
 			"DROP FUNCTION " + name,
 		} {
@@ -98,7 +97,7 @@ func write(t *testing.T, db harness.Runner, token int64, want error) {
 	}
 }
 
-// Without the function no write lands, in whatever way it is sent, until Setup has installed it again.
+// Without the function no write succeeds, however it is sent, until Setup has installed it again.
 func TestFunctionThatIsDropped(t *testing.T) {
 	for what, drop := range map[string]string{
 		"dropped":        "DROP FUNCTION " + name,
@@ -137,8 +136,7 @@ func TestFunctionThatIsDropped(t *testing.T) {
 	}
 }
 
-// asRole returns db with one connection, of a role that has no powers but what a writer
-// needs.
+// asRole limits db to one connection, with a role that has only a writer's privileges, and returns db.
 func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 	t.Helper()
 	var schema string
@@ -220,7 +218,7 @@ func TestFunctionComesAndGoesUnderAPreparedStatement(t *testing.T) {
 	})
 }
 
-// Planner settings of the server change nothing.
+// The server's planner settings don't change the results.
 func TestFunctionUnderSettings(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, count := installed(t, b)
@@ -250,7 +248,7 @@ func TestFunctionUnderSettings(t *testing.T) {
 	})
 }
 
-// parallel is the setting that has plans run by parallel workers, whatever its name.
+// parallel returns the setting that makes plans use parallel workers. Its name depends on the version.
 func parallel(t *testing.T, sh *harness.Shop) (set string) {
 	t.Helper()
 	const query = "SELECT 'SET ' || name || ' = on' FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')"
@@ -268,7 +266,7 @@ func schemaOf(t *testing.T, sh *harness.Shop) (schema string) {
 	return schema
 }
 
-// Writers of one name leave the ledger's row unlocked, and little WAL.
+// Writers of one name don't lock the ledger's row, and write little WAL.
 func TestFunctionLocksNoRow(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -307,8 +305,7 @@ func TestFunctionLocksNoRow(t *testing.T) {
 	})
 }
 
-// walOf returns the bytes of WAL that a statement writes, the second time: then the page
-// isn't written whole.
+// walOf returns the bytes of WAL that a statement's second execution writes, without the image of a whole page.
 func walOf(t *testing.T, db *sql.DB, query string) (bytes int) {
 	t.Helper()
 	for range 2 {
@@ -363,7 +360,7 @@ func TestFunctionIsAskedForOnce(t *testing.T) {
 			}
 		}
 		questions(1)
-		questions(0, sqlfence.RowFence("fence_token")) // of no use
+		questions(0, sqlfence.RowFence("fence_token")) // RowFence alone needs no function
 	})
 }
 
@@ -394,7 +391,7 @@ func TestFreshConnectionsDontLookForTheFunction(t *testing.T) {
 	})
 }
 
-// walBytes returns the number of a plan's root.
+// walBytes returns the WAL bytes of the plan's top node.
 func walBytes(t *testing.T, plan string) (bytes int) {
 	t.Helper()
 	var explained []struct {
@@ -437,7 +434,8 @@ func TestFunctionThatAnotherConnectionHasFound(t *testing.T) {
 	})
 }
 
-// An error about the function's schema is the application's own, of a statement that doesn't ask the ledger.
+// A statement that doesn't query the ledger may fail with an error about the function's schema. This is the
+// application's.
 func TestErrorThatIsNotAboutTheFunction(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Those who change tokens without the ledger's turn, by plain SQL.
+// others are statements by which other clients change tokens without taking the ledger's turn.
 var others = []string{
 	"UPDATE fencing_tokens SET token = token + 1 WHERE name = 'books'",
 	"INSERT INTO fencing_tokens VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1",
@@ -31,8 +31,8 @@ var losing = []string{
 	"WITH moved AS (DELETE FROM fencing_tokens RETURNING name, token) SELECT count(*) FROM moved",
 }
 
-// A write holds them off until its transaction ends, whatever its level, under any
-// session_replication_role, and where the trigger is off.
+// A write holds off those statements until its transaction ends, at every isolation level, under any
+// session_replication_role, and with the trigger disabled.
 func TestFunctionHoldsOffOthers(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, before := range []string{"", "SET session_replication_role = replica", "ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger} {
@@ -43,12 +43,12 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 				}
 				for i, other := range all {
 					if i > 0 && before != "" && level != sql.LevelReadCommitted {
-						break // one shows it
+						break // one statement is enough
 					}
 					t.Run(fmt.Sprintf("%.20s/%v/%.60s", before, level, other), func(t *testing.T) {
 						sh, db, count := installed(t, b)
 						if strings.HasPrefix(before, "ALTER") {
-							write(t, db, 8, nil) // it goes by the function for a minute
+							write(t, db, 8, nil) // for a minute the pool takes the function for complete
 							sh.Exec(t, before)
 						}
 						tx := harness.Begin(harness.Holding(t, 8), t, db, level)
@@ -73,7 +73,7 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 	})
 }
 
-// The lock goes with the write: at a rollback to a savepoint before it, not before.
+// A write's lock is released by a rollback to a savepoint before the write, and by no other rollback.
 func TestFunctionAtASavepoint(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -126,8 +126,8 @@ func TestIssuerWaitsWithoutARow(t *testing.T) {
 	})
 }
 
-// A transaction that changes the tokens of many names holds off writes by one lock of the
-// table: the server hasn't room for as many locks.
+// A transaction that changes the tokens of many names locks the whole table instead of each name, because the server
+// hasn't room for so many locks.
 func TestFunctionWhereManyTokensChange(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -202,7 +202,8 @@ func TestFunctionInMixedCompany(t *testing.T) {
 	})
 }
 
-// writeNewest writes the newest token into a book, in a transaction of a level, and returns why it couldn't.
+// writeNewest writes with the newest token to a book, in a transaction of this level, and returns an error of the
+// write.
 func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.IsolationLevel, id int) error {
 	var token int64
 	if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
@@ -216,7 +217,7 @@ func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.Isolation
 		return nil
 	}
 	defer tx.Rollback()
-	for range 2 { // the second time it has the locks
+	for range 2 { // the second UPDATE has the locks already
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id); err != nil {
 			return err
 		}
@@ -228,8 +229,8 @@ func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.Isolation
 // the guard saw this, it would refuse later writes.
 const runs = "CREATE FUNCTION runs(query text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE query; END'"
 
-// The function asks the ledger that the statement would, whatever the search path says
-// when it is run, and nothing stands before it.
+// The function reads the same ledger as a query in the statement would, whatever search path the session has at
+// execution, and no other object is found instead of it.
 func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)
@@ -244,7 +245,7 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
-			// A constant without a type would match these parameters.
+			// If the guard's constants had no types, they would match these parameters.
 			"CREATE FUNCTION " + schema + "." + name + "(text, integer, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			runs,
 		} {
@@ -288,7 +289,7 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 	})
 }
 
-// A function of somebody who hasn't the powers of the ledger's owner isn't called.
+// If a function's owner hasn't the privileges of the ledger's owner, guards don't call the function.
 func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -325,7 +326,7 @@ func TestFunctionIsNotInstalledFor(t *testing.T) {
 	})
 }
 
-// ledger is a new one, at token 8.
+// ledger creates a ledger with token 8.
 const ledger = "CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL); INSERT INTO fencing_tokens VALUES ('books', 8)"
 
 // After the schema was renamed, or the function's table was replaced, writes succeed once Setup has run again. A
