@@ -27,7 +27,7 @@ var unasked = []string{
 	"INSERT INTO books (id, price) SELECT 7, COALESCE(trim (price), 1) FROM pens WHERE 1 = 0",
 }
 
-// No query inserts rows for a token that isn't the newest.
+// No query on the ledger lets an INSERT pass whose token isn't the newest.
 func TestQueriesThatAnswerForTheLedger(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -37,7 +37,7 @@ func TestQueriesThatAnswerForTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	const aggregate = "CREATE AGGREGATE FUNCTION round(x int) RETURNS int BEGIN DECLARE EXIT HANDLER FOR NOT FOUND RETURN 7; LOOP FETCH GROUP NEXT ROW; END LOOP; END"
-	if _, err := plain.Exec(strings.Replace(aggregate, "round", own+".round", 1)); err != nil && number(err) != 1064 { // MySQL has none
+	if _, err := plain.Exec(strings.Replace(aggregate, "round", own+".round", 1)); err != nil && number(err) != 1064 { // not in MySQL
 		t.Fatal(err)
 	}
 	for _, m := range modes {

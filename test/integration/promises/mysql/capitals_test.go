@@ -74,7 +74,7 @@ func lockInCapitals(t *testing.T, db *sql.DB, name string) {
 
 func writeInCapitals(t *testing.T, db *sql.DB, name string) {
 	t.Helper()
-	// The first statement of a connection that knows nothing of the seal, in a transaction.
+	// The write is a connection's first statement, in a transaction, and the connection doesn't know the seal yet.
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

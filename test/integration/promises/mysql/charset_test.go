@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// charsets are those of the server.
+// charsets returns the server's charsets.
 func charsets(t *testing.T, db *sql.DB) (all []string) {
 	t.Helper()
 	rows, err := db.Query("SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS")
@@ -42,7 +42,7 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bare := open(t, cfg.FormatDSN()); bare.Ping() != nil {
-			continue // not a client's
+			continue // a client can't have this charset
 		}
 		db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
 		for lead := 0x80; lead < 0x100; lead++ {
@@ -60,7 +60,7 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 				t.Fatalf("%s: %v", charset, err)
 			}
 		}
-		if charset == "swe7" { // in which the servers refuse any guard
+		if charset == "swe7" { // in swe7 the servers refuse any guard
 			continue
 		}
 		// ASCII text is read alike in every encoding.
@@ -75,7 +75,7 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 	}
 }
 
-// A key or an editor's ID, which the guard passes as added arguments, doesn't end its string in these charsets either.
+// In these charsets a key or an editor's ID, which the guard adds as an argument, doesn't end its string, either.
 func TestGuardsValuesInCharsetsThatSplitCharacters(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -104,7 +104,7 @@ func TestGuardsValuesInCharsetsThatSplitCharacters(t *testing.T) {
 					t.Fatalf("%s: %q: a stale write lands: %d, %v", charset, lead+tail, price, err)
 				}
 			}
-			// The holder of such a key writes.
+			// The holder of the token for this key can write.
 			exec(t, plain, "REPLACE INTO books (id, title, fence_token) VALUES (1, ?, 4)", lead+"'")
 			ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/" + lead + "'", Value: 5})
 			if _, err := keyed.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 0, 1); err != nil {
@@ -138,7 +138,7 @@ var encodings = []string{
 	"CREATE DATABASE IF NOT EXISTS sqlfence_gbk CHARACTER SET gbk", "USE sqlfence_gbk", "DROP DATABASE sqlfence_gbk",
 }
 
-// After a statement by which the connection's encoding splits characters, no argument ends its string.
+// A statement gives the connection an encoding that splits characters. Later arguments don't end their strings.
 func TestStatementsThatChangeTheCharset(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

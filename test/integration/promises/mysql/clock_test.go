@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// By the session's changed clock another user's live lock would have expired.
+// The session's clock is changed, so that another user's live lock seems to have expired.
 func TestClockThatIsSet(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -38,11 +38,11 @@ func TestClockThatIsSet(t *testing.T) {
 	if _, err := db.ExecContext(sqlfence.Bypass(context.Background(), "a test"), "SET timestamp = 2000000000"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Exec(write) // goes by the server's clock
+	_, err = db.Exec(write) // the guard uses the server's clock
 	harness.WantError(t, err, sqlfence.ErrLocked)
 }
 
-// ANALYZE without FORMAT answers statements with arguments in a way that go-sql-driver waits for more.
+// The server's answer to ANALYZE with arguments and without FORMAT makes go-sql-driver wait for more packets.
 func TestAnalyzeIsRefused(t *testing.T) {
 	dsn := setup(t)
 	plain, db := open(t, dsn), fence(t, dsn, sqlfence.RowFence("fence_token"))

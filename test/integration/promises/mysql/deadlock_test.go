@@ -38,7 +38,7 @@ func deadlock(t *testing.T, plain *sql.DB, tx *sql.Tx, victim func() error) {
 	exec(t, other, "UPDATE pens SET grp = 7 WHERE id = 2")
 	failed := make(chan error)
 	go func() { failed <- victim() }()
-	_, err = other.Exec("UPDATE pens SET grp = 7 WHERE id = 1") // whichever comes first
+	_, err = other.Exec("UPDATE pens SET grp = 7 WHERE id = 1") // the statements may come in either order
 	if first := <-failed; !isNumber(first, 1213) || err != nil {
 		t.Fatalf("the statement: %v, the other transaction: %v; want 1213 and nil", first, err)
 	}
@@ -118,7 +118,7 @@ func execIn(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	return err
 }
 
-// A holder executes with the tokens of a context.
+// A holder executes statements with the tokens of a context.
 type holder struct {
 	executor
 	ctx context.Context

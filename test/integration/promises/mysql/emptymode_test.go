@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Where an empty text is NULL, as in Oracle, a row without a key is refused nevertheless.
+// In a mode where an empty text is NULL, as in Oracle, a row without a key is refused all the same.
 func TestEmptyTextIsNull(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

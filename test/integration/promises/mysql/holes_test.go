@@ -77,7 +77,8 @@ func TestSetupRefusesWrongTables(t *testing.T) {
 	try(goodRowlocks, "expiry bigint", "expiry int", false, rowlocks)
 }
 
-// A session at READ UNCOMMITTED sees a token that is then rolled back, and issued to another.
+// A session at READ UNCOMMITTED reads a token whose transaction is then rolled back, and the token is issued to another
+// caller.
 func TestCurrentIsCommitted(t *testing.T) {
 	dsn := setup(t)
 	raw := open(t, dsn)

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A DELETE of joined tables checks the rows that are joined, and no others: the servers know that both
-// keys are equal, and could check a row by its own alone, before it is joined.
+// A DELETE of joined tables is compared with the joined rows only. The servers know that both keys are equal, and might
+// evaluate the guard for a row before the join.
 func TestJoinedDeleteLeavesOtherRowsAlone(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{

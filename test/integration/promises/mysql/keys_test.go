@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// refill has the books 1 to 3 with the mark 5, and the ledger's token 5.
+// refill stores books 1 to 3 with the token 5, and the ledger's token 5.
 func refill(t testing.TB, db *sql.DB) {
 	t.Helper()
 	exec(t, db, "DELETE FROM books")
@@ -29,7 +29,7 @@ func count(t testing.TB, db *sql.DB, condition string) (n int) {
 	return n
 }
 
-// untouched is what refill has left.
+// untouched is the condition of rows as refill has stored them.
 const untouched = "id <= 3 AND isbn = CONCAT('i', id) AND price = 10 + id AND fence_token = 5"
 
 // eachMode runs test in each mode, with the rules.
@@ -79,7 +79,7 @@ var newRows = []string{
 	"INSERT INTO books (id, isbn) VALUES (7, ?)",
 }
 
-// upserts may change the row 1, and two of them the key of it.
+// upserts may change row 1, and two of them its key.
 var upserts = []string{
 	"INSERT INTO books (isbn, price) VALUES ('i1', ?) ON DUPLICATE KEY UPDATE price = 1",
 	"INSERT INTO books (id, isbn, price) VALUES (7, 'i1', ?) ON DUPLICATE KEY UPDATE price = 1",
@@ -113,7 +113,7 @@ func TestNewRows(t *testing.T) {
 					}
 				}
 			}
-			// The row's token passes, and doesn't move the row to another key.
+			// The row's token lets the upsert pass, and the upsert doesn't change the row's key.
 			for i, query := range upserts {
 				refill(t, plain)
 				_, err := guarded.ExecContext(of("books/1", 5), query, 1)
@@ -150,7 +150,7 @@ func TestKeysThatAreCalledAsFunctions(t *testing.T) {
 	for _, word := range words {
 		var value sql.NullString
 		if plain.QueryRow("SELECT "+word).Scan(&value) != nil {
-			continue // it is a column, or can't stand alone
+			continue // the word is a column, or isn't valid alone
 		}
 		functions++
 		for _, column := range []string{word, "`" + word + "`", "books." + word} {
@@ -211,8 +211,8 @@ func TestTwoStatementsInOneText(t *testing.T) {
 	}
 }
 
-// id = LAST_INSERT_ID(id) has the driver return the key of the row that was found. The function makes an unsigned
-// integer of it, so another key than the row's may be stored.
+// With id = LAST_INSERT_ID(id) the driver returns the key of the found row. The function returns an unsigned integer,
+// so the statement may store another key than the row's.
 func TestKeyThatIsReturned(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for query, returns := range map[string]bool{

@@ -75,7 +75,7 @@ func TestKilledSessions(t *testing.T) {
 	}
 }
 
-// victims are those whose sessions are killed.
+// victims are clients whose sessions are killed.
 type victims struct {
 	dsn           string
 	plain, fenced *sql.DB
@@ -139,7 +139,7 @@ func (v *victims) hold(t *testing.T) {
 	}
 }
 
-// count counts a book's writes in the book, and compares.
+// count writes to a book in rounds, and compares the row's count of writes with the number of writes that succeeded.
 func (v *victims) count(t *testing.T, id, rounds int) {
 	done, unknown := 0, 0
 	for n := range rounds {

@@ -11,14 +11,14 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// narrow are types of columns that can't store every token, and the highest number of each.
+// narrow are types of columns that can't store every token, with their highest numbers.
 var narrow = map[string]int64{
 	"tinyint": 127, "tinyint unsigned": 255, "smallint": 32767, "mediumint unsigned": 16777215, "int": 2147483647,
 	"int unsigned": 4294967295, "int(5) zerofill": 4294967295, "decimal(9)": 999999999, "bigint": 0,
 }
 
-// In a sql_mode that isn't strict, and under IGNORE, the server stores the highest number of a column's type in the place
-// of a higher one: two holders would have one token. Such a write is refused, in each mode.
+// In a sql_mode that isn't strict, and under IGNORE, the server stores a type's highest number instead of a higher
+// number. So two holders would have the same token. Such a write is refused, in each mode.
 func TestNumbersAboveTheColumnsTypeAreRefused(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -79,7 +79,7 @@ func TestNumbersAboveTheColumnsTypeAreRefused(t *testing.T) {
 	}
 }
 
-// The ledger's own column may be narrow in a table that sqlfence hasn't made. No token is issued twice then.
+// In a table that sqlfence hasn't created the ledger's column may be narrow. Then no token is issued twice, either.
 func TestNoTokenAboveTheLedgersColumnIsIssued(t *testing.T) {
 	for _, mode := range []string{"", "STRICT_TRANS_TABLES"} {
 		dsn := harness.MySQLDatabase(t)

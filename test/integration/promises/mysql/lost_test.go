@@ -21,7 +21,7 @@ const (
 	executeCommand = 0x17
 )
 
-// isWrite is for the message that executes a guarded write of the books.
+// isWrite reports whether a message executes a guarded write of the books.
 func isWrite(command byte, text []byte) bool {
 	return command == executeCommand || command == queryCommand && bytes.Contains(text, []byte("sqlfence:"))
 }
@@ -71,8 +71,8 @@ func inTransaction(ctx context.Context, db *sql.DB, id int) error {
 	return tx.Commit()
 }
 
-// A write, or a COMMIT, whose answer is lost is applied once and unknown; what was surely not sent is
-// sent on another connection, and applied once.
+// If the response to a write or a COMMIT is lost, the write is applied once, and its outcome is unknown. A write that
+// surely wasn't sent is sent on another connection, and applied once.
 func TestLostRepliesOfMySQL(t *testing.T) {
 	for _, m := range modes[:2] {
 		dsn := setup(t)
@@ -136,8 +136,8 @@ func wantOutcome(t *testing.T, plain *sql.DB, w way, f harness.Fault, err error)
 	}
 }
 
-// In a storm of faults what is acknowledged is applied once, what is called failed isn't, and what
-// is unknown is applied once at most.
+// In a storm of faults each acknowledged write is applied once, no failed write is, and a write of unknown outcome is
+// applied at most once.
 func TestStormOnMySQL(t *testing.T) {
 	const writers, rows = 4, 100
 	for _, m := range modes[:2] {

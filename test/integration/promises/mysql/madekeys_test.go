@@ -39,7 +39,7 @@ func TestZeroIsNoKeyOfANewRow(t *testing.T) {
 	}
 }
 
-// A token of another key may move no row by what the server makes of a zero.
+// Under a token of another key the server may replace a zero by a generated key. No row is moved by this.
 func TestZeroMovesNoRow(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		exec(t, plain, "DELETE FROM books")

@@ -1,5 +1,5 @@
-// Package mysql_test has the tests of what only MySQL and MariaDB make of a guard: the order
-// in which SET is evaluated, sql_mode, both protocols, and the locks of four isolation levels.
+// Package mysql_test tests how guards work with what only MySQL and MariaDB have: the order in which they evaluate SET,
+// sql_mode, both protocols, and the locks of four isolation levels.
 package mysql_test
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A mode is how a connection is set up.
+// A mode is a connection's settings.
 type mode struct {
 	name        string
 	interpolate bool
-	found       bool   // RowsAffected counts the rows that were found
-	sqlMode     string // empty for the server's
+	found       bool   // RowsAffected counts the found rows
+	sqlMode     string // empty for the server's mode
 }
 
 var modes = []mode{
@@ -93,7 +93,7 @@ func exec(t testing.TB, db executor, query string, args ...any) {
 	}
 }
 
-// holding returns a context with tokens of this value for the books, and for each.
+// holding returns a context with tokens of this value, for the books and for each row.
 func holding(value int64) context.Context {
 	tokens := []sqlfence.Token{{Name: "books", Value: value}}
 	for id := range 30 {

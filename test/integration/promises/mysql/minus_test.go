@@ -38,7 +38,7 @@ func TestTwoMinusSignsHideNoStaleWrite(t *testing.T) {
 			guarded := fence(t, dsn, rules...)
 			run := func(text string) {
 				for _, ctx := range []context.Context{holding(4), context.Background()} {
-					_, _ = guarded.ExecContext(ctx, text) // refused, or invalid
+					_, _ = guarded.ExecContext(ctx, text) // refused by sqlfence, or invalid SQL
 				}
 				if count(t, plain, "TRUE") != 3 || count(t, plain, untouched) != 3 {
 					t.Fatalf("written: %s", text)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Names that a collation takes for one, or that a session's settings could change on their way.
+// alike are names that a collation takes for equal, or that a session's settings could change.
 var alike = []string{
 	"books", "Books", "BOOKS", "books ", "books\t", " books", "böoks", "boöks", "bōoks", "ｂooks", "booſs",
 	"books😀", "books😁", "books\\", "books\\\\", "books'", "books''", "books\"", "books`", "books%", "books_", "books\x01", "books?", "books--", "books/*", "ß", "ss", "ẞ",
@@ -69,7 +69,7 @@ func TestNamesAreBytes(t *testing.T) {
 	}
 }
 
-// Where names are told apart by the case of letters, the guard spells an alias as the statement does.
+// On a server that distinguishes the case of names, the guard spells an alias as the statement does.
 func TestAliasInCapitals(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The servers take 1e0ON for 1e0 and ON.
+// The servers read 1e0ON as 1e0 and ON.
 func TestWordRightBehindANumber(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{

@@ -23,13 +23,13 @@ CREATE VIEW cheap AS SELECT grp, MIN(price) AS price, MAX(id) AS id FROM books G
 CREATE FUNCTION dearest(x int) RETURNS int READS SQL DATA RETURN (SELECT MAX(price) + x FROM books);
 CREATE FUNCTION rank_of(x int) RETURNS int READS SQL DATA RETURN (SELECT COUNT(*) FROM mine WHERE price > x)`
 
-// ownTriggers read the books for each row of them that is written.
+// ownTriggers read the books for each written row.
 const ownTriggers = `CREATE TRIGGER looks BEFORE UPDATE ON books FOR EACH ROW SET @seen = (SELECT MAX(fence_token) FROM books);
 CREATE TRIGGER looks_first BEFORE INSERT ON books FOR EACH ROW SET @seen = (SELECT MIN(fence_token) FROM books);
 CREATE TRIGGER changes BEFORE UPDATE ON books FOR EACH ROW SET NEW.grp = NEW.grp % 4;
 CREATE TRIGGER looks_last AFTER DELETE ON books FOR EACH ROW SET @seen = (SELECT COUNT(*) FROM mine)`
 
-// switches are the ways in which MariaDB may execute what reads a table twice.
+// switches are the optimizer's strategies for statements that read a table twice.
 var switches = []string{"derived_merge", "derived_with_keys", "firstmatch", "loosescan", "semijoin", "semijoin_with_cache",
 	"subquery_cache", "table_elimination", "join_cache_incremental", "join_cache_hashed", "join_cache_bka", "optimize_join_buffer_size", "mrr", "mrr_sort_keys",
 	"outer_join_with_cache", "exists_to_in", "condition_pushdown_for_derived", "split_materialized", "condition_pushdown_for_subquery", "rowid_filter",
@@ -57,7 +57,7 @@ func (r random) session(t testing.TB, dsn string) string {
 	return cfg.FormatDSN()
 }
 
-// rows is where a subquery finds rows, called z.
+// rows returns a FROM clause from which a subquery reads rows, as z.
 func (r random) rows(outer string) string {
 	return strings.ReplaceAll(r.pick("books z", "books z", "books z", "mine z", "cheap z", "pens z", "(SELECT * FROM books) z", "books z JOIN pens p ON p.grp = z.grp",
 		"books z LEFT JOIN books y ON y.grp = z.grp", "(SELECT id, grp, price FROM books ORDER BY price DESC, id LIMIT 3) z",
@@ -65,7 +65,7 @@ func (r random) rows(outer string) string {
 		"(SELECT id, grp, price FROM books UNION SELECT id, grp, price FROM pens) z", "books z USE INDEX (grp)"), "@", outer)
 }
 
-// sub returns a query of one column of z. outer qualifies the columns of the row that is written.
+// sub returns a query of one column of z. outer qualifies the columns of the written row.
 func (r random) sub(outer string, aggregate bool) string {
 	column := r.pick("z.id", "z.grp", "z.price", "z.id + 1")
 	if aggregate {
@@ -85,7 +85,7 @@ func (r random) sub(outer string, aggregate bool) string {
 	return strings.ReplaceAll(query, "@", outer)
 }
 
-// ownCondition returns a condition that mostly reads the books again.
+// ownCondition returns a condition that mostly has a subquery on the books.
 func (r random) ownCondition(outer string) string {
 	c := func() string {
 		not := r.pick("", "", "", "NOT ")
@@ -119,7 +119,7 @@ func (r random) ownTail(outer string) string {
 	return s
 }
 
-// ownStatement writes a random write of books that mostly reads them again.
+// ownStatement returns a random write of books that mostly has a subquery on them.
 func (r random) ownStatement() string {
 	alias, as := "books.", ""
 	if r.IntN(3) == 0 {
@@ -150,7 +150,7 @@ func (r random) ownStatement() string {
 	return r.pick("INSERT INTO", "INSERT IGNORE INTO") + " books (id, price) " + query + " ON DUPLICATE KEY UPDATE " + r.pick("books.price = 5", "books.title = CONCAT('t', books.id)", "books.price = VALUES(price) + 1", "books.price = (SELECT COUNT(*) FROM pens)", "books.grp = books.grp + 1", "books.price = books.dearer") + returning
 }
 
-// ownJoin returns joined tables, b the books that are written.
+// ownJoin returns joined tables, with the written books as b.
 func (r random) ownJoin() string {
 	z := r.rows("b.")
 	if strings.Contains(z, " JOIN ") {
@@ -277,7 +277,7 @@ func ownRows(t *testing.T, r random, name string, plain, guarded *sql.DB, tally 
 	case want.err != nil:
 		tally["error"]++
 		var null *mysql.MySQLError
-		if got.err == nil && !(errors.As(want.err, &null) && null.Number == 1048) { // in a joined UPDATE, as with a guard, a trigger has NULL stored as 0
+		if got.err == nil && !(errors.As(want.err, &null) && null.Number == 1048) { // a joined UPDATE with triggers stores NULL as 0, as a guard does
 			fail("no error")
 		}
 	case got.err != nil:
@@ -293,7 +293,7 @@ func ownRows(t *testing.T, r random, name string, plain, guarded *sql.DB, tally 
 	}
 }
 
-// sameRest compares the columns of the application's that two executions left.
+// sameRest compares the application's columns after two executions.
 func sameRest(fail func(format string, a ...any), query string, want, got outcome) {
 	rest := func(of map[int64]book) (all []string) {
 		for id, b := range of {
@@ -308,7 +308,7 @@ func sameRest(fail func(format string, a ...any), query string, want, got outcom
 		}
 		return
 	}
-	if strings.Contains(query, "fence_token") { // whose value was changed by a statement before
+	if strings.Contains(query, "fence_token") { // an earlier statement has changed its value
 		return
 	}
 	if w, g := rest(want.left), rest(got.left); !slices.Equal(w, g) || want.pens != got.pens {

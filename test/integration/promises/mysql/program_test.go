@@ -84,8 +84,8 @@ func deadlocked(t *testing.T, db *sql.DB) *sql.Tx {
 	return victim
 }
 
-// By default the driver reports the rows that an UPDATE has changed. A new mark changes the row, even if the program's
-// columns stay. ON UPDATE CURRENT_TIMESTAMP does the same.
+// By default the driver reports the rows that an UPDATE has changed. A new stored token is a change of the row, even if
+// the program's columns stay the same. ON UPDATE CURRENT_TIMESTAMP has the same effect.
 func TestUnchangedRows(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

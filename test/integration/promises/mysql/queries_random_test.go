@@ -110,8 +110,8 @@ func (r random) rowsQuery() string {
 	return q
 }
 
-// TestRandomQueries has random queries insert rows by an old token, which none may, and by the
-// newest, which stays the newest until COMMIT.
+// TestRandomQueries has random queries insert rows. With an old token no row may be inserted. The newest token inserts
+// the rows, and no newer one is issued until COMMIT.
 func TestRandomQueries(t *testing.T) {
 	dsn := setup(t)
 	admin := open(t, dsn)

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A book is a row; a missing row is gone.
+// A book is a row. gone says that there is no such row.
 type book struct {
 	rest            string // the columns that a guard leaves alone
 	touched         bool
@@ -69,7 +69,7 @@ func renumbered(all map[int64]book) map[int64]book {
 	return all
 }
 
-// An outcome is what a statement answers and leaves.
+// An outcome is a statement's result with the rows after it.
 type outcome struct {
 	err          error
 	affected, id int64
@@ -225,8 +225,8 @@ func (r random) query() string {
 	return query
 }
 
-// joined writes a random write of the books and others; touch is as of statement. The write assigns no column that the
-// condition of a join reads: with some plans MariaDB 10.11 joins by the newly assigned value, even without a guard.
+// joined returns a random write of the books and other tables. touch is as in statement. The write assigns no column
+// that a join's condition reads: with some plans MariaDB 10.11 joins by the newly assigned value, even without a guard.
 func (r random) joined() (query, touch string) {
 	deletes := r.IntN(2) == 0
 	inner := []string{" JOIN pens p ON p.id = b.id", " JOIN pens p ON b.grp = p.grp", ", pens p", " CROSS JOIN pens p", " STRAIGHT_JOIN pens p ON p.grp = b.grp AND p.price > ?",
@@ -257,7 +257,7 @@ func (r random) joined() (query, touch string) {
 	for range r.IntN(3) {
 		list += ", " + item()
 	}
-	if !deletes && r.IntN(8) == 0 { // what isn't of the books can't be assigned
+	if !deletes && r.IntN(8) == 0 { // only columns of the books can be assigned
 		from = r.pick("books b, (SELECT id, MAX(price) AS cost FROM pens GROUP BY id) p", "books b JOIN (SELECT 2 AS id, ? AS cost) p ON p.id <= b.id", "(books b)")
 		list, where = r.pick("price = ?", "title = CONCAT('p', b.id), price = price + 1", "price = b.price + ?"), " WHERE "+r.pick("b.id = ?", "b.grp = 1", "b.price > ?")
 	}
@@ -265,7 +265,7 @@ func (r random) joined() (query, touch string) {
 	return head + where, head + ", b.touched = 1" + where
 }
 
-// where0 is the condition of a DELETE, which has no alias in every version.
+// where0 returns the condition of a DELETE, which can't have an alias in every version.
 func where0(where, alias string) string {
 	if alias != "" {
 		return strings.ReplaceAll(where, alias, "books.")
@@ -282,7 +282,7 @@ func (r random) args(query string) (args []any) {
 	return args
 }
 
-// rulesets are what the random statements are guarded with.
+// rulesets are the rules that guard the random statements.
 var rulesets = map[string][]sqlfence.Rule{
 	"row":    {sqlfence.RowFence("fence_token")},
 	"ledger": {sqlfence.Ledger()},
@@ -293,7 +293,7 @@ var rulesets = map[string][]sqlfence.Rule{
 }
 
 // TestRandomWrites compares random writes with the same writes on the bare driver, with tokens above and below the
-// marks of the reached rows.
+// stored tokens of the reached rows.
 func TestRandomWrites(t *testing.T) {
 	dsn := setup(t)
 	seed, count := harness.Seed(t), harness.Rounds(t, 40)
@@ -448,7 +448,7 @@ func same(t *testing.T, fail func(string, ...any), m mode, rules, query string, 
 	if counts && got.affected != want.affected {
 		fail("other counts")
 	}
-	// An upsert that would change nothing changes the mark.
+	// An upsert that changes no other column still changes the stored token.
 	if !strings.Contains(query, "DUPLICATE") && min(got.id, 10) != min(want.id, 10) {
 		fail("another id")
 	}

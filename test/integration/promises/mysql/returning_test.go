@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// MariaDB gives out the rows of a DELETE before it meets the one that is refused. The refusal
-// comes nevertheless, also to who reads one row only, and no row is gone.
+// MariaDB returns rows of a DELETE before it reaches the refused row. A caller gets the refusal all the same, even if
+// it reads one row only, and no row is deleted.
 func TestReturnedRowsOfARefusal(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

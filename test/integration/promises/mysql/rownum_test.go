@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Where an UPDATE assigns a column of the index by which MariaDB finds the rows, as a guard does, ROWNUM() stays at 1.
-// If a server counts right there, the refusal can go.
+// If an UPDATE assigns a column of the index by which MariaDB finds the rows, as a guard does, ROWNUM() stays at 1, so
+// sqlfence refuses it. If a server counts correctly, the refusal can go.
 func TestUpdateOfCountedRows(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -45,7 +45,7 @@ type world struct {
 	admin       *sql.Conn // reads uncommitted rows
 	knobs       []knob
 	tally       map[string]int
-	sealed      bool // as the fenced table is
+	sealed      bool // like the fenced table
 }
 
 func newWorld(t *testing.T) *world {
@@ -88,7 +88,7 @@ type session struct {
 	conns       [2]*sql.Conn
 	rows        []string // the rows of books in INSERT's syntax
 	newest      map[string]int64
-	trigger     string // of the application; empty for none
+	trigger     string // an application's trigger; empty for none
 	description string
 }
 
@@ -130,7 +130,7 @@ func (w *world) session(seed uint64) {
 	}
 }
 
-// set changes both sessions, by what the fenced one doesn't refuse.
+// set changes both sessions by statements that the fenced one accepts.
 func (s *session) set() {
 	for _, query := range s.random.settings(s.knobs) {
 		if _, err := s.conns[fenced].ExecContext(context.Background(), query); err != nil {
@@ -142,7 +142,7 @@ func (s *session) set() {
 	}
 }
 
-// invent makes six rows, and the ledger's tokens, most of which are what a caller most likely has.
+// invent chooses six rows and the ledger's tokens, mostly such as the caller is likely to have.
 func (s *session) invent() {
 	s.newest = map[string]int64{}
 	common := int64(2 + s.IntN(4))
@@ -172,7 +172,7 @@ func (s *session) invent() {
 	}
 }
 
-// fill gives one of the databases the rows that were invented.
+// fill stores the chosen rows in one of the databases.
 func (s *session) fill(which int) {
 	books := s.names[which] + ".books"
 	if which == fenced && (s.sealed || s.policy.sealed) {
@@ -198,7 +198,7 @@ func (s *session) fill(which int) {
 	}
 }
 
-// An effect is what a statement answers and leaves.
+// An effect is a statement's result with the rows after it.
 type effect struct {
 	err      error
 	affected int64
@@ -206,7 +206,7 @@ type effect struct {
 	pens     string
 }
 
-// do runs a statement by one of the connections, and undoes it.
+// do runs a statement on one of the connections, and rolls it back.
 func (s *session) do(ctx context.Context, which int, query string, args ...any) (e effect) {
 	var q executor = s.conns[which]
 	if s.inTx {
@@ -233,7 +233,7 @@ func (s *session) do(ctx context.Context, which int, query string, args ...any) 
 	return e
 }
 
-// one writes at random, by both drivers.
+// one runs one random write on both connections.
 func (s *session) one() {
 	query, touch := s.statement()
 	args, c := s.args(query), s.caller(s.policy)

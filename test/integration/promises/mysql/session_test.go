@@ -38,13 +38,13 @@ var (
 		"lc_time_names": {"de_DE", "ja_JP"},
 		"binlog_format": {"STATEMENT", "MIXED"},
 	}
-	// Variables that end the connection, show another database, or prevent every write.
+	// noKnobs are variables that end the connection, select another database, or prevent every write.
 	noKnobs = []string{"max_session_mem_used", "pseudo_thread_id", "transaction_read_only", "tx_read_only", "gtid_next", "sql_log_off",
 		"net_buffer_length", "max_allowed_packet", "connection_memory_limit", "innodb_lock_wait_timeout", "lock_wait_timeout", "insert_id", "last_insert_id", "identity",
 		"debug_sync", "read_only", "innodb_read_only_compressed", "resultset_metadata", "max_statement_time", "max_join_size", "idle_transaction_timeout", "idle_write_transaction_timeout"}
 )
 
-// A knob is a setting of the session, and what it may be set to.
+// A knob is a setting of the session, with its possible values.
 type knob struct {
 	name   string
 	values []string
@@ -313,7 +313,7 @@ func table(t *testing.T, q *sql.Conn, database string) map[string]stored {
 			t.Fatal(err)
 		}
 		s.locked = locked.Bool
-		if len(s.id) > 1 { // the database has chosen it, and never does twice
+		if len(s.id) > 1 { // an AUTO_INCREMENT key, which differs each time
 			s.id, n = strconv.Itoa(n), n+1
 		}
 		all[s.id] = s

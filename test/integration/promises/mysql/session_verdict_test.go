@@ -8,15 +8,15 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A verdict compares what both drivers did.
+// A verdict compares the effects on both connections.
 type verdict struct {
 	*session
 	query     string
 	caller    caller
 	before    map[string]stored
 	want, got effect
-	forbidden []string // what of the rows that the statement reaches is not the caller's
-	known     bool     // these are all
+	forbidden []string // reached rows that the caller may not write
+	known     bool     // forbidden has all of them
 }
 
 // fault describes the violation, or returns "".
@@ -63,19 +63,19 @@ const (
 // differences.
 func (v *verdict) mayPass() bool {
 	switch number(v.want.err) {
-	case safeUpdates: // by the plan; and MariaDB's of a DELETE that has a LIMIT, and without a guard no condition
+	case safeUpdates: // by the plan; MariaDB's of a DELETE with LIMIT and without a bare condition
 		return strings.Contains(v.query, "pens") || strings.HasPrefix(v.query, "DELETE") && strings.Contains(v.query, "LIMIT") && !strings.Contains(v.query, "WHERE")
-	case notNull: // where a trigger is fired MariaDB stores 0 for what a joined UPDATE has to copy
+	case notNull: // with a trigger MariaDB stores 0 for a NULL that a joined UPDATE copies
 		return strings.HasPrefix(v.query, "UPDATE") && strings.Contains(v.query, "pens p") && (v.policy.sealed || strings.HasPrefix(v.trigger, "BEFORE UPDATE"))
 	}
 	return false
 }
 
-// mayBeRefused reports whether an error is right though the caller may write all the rows that are reached.
+// mayBeRefused reports whether an error is correct although the caller may write all reached rows.
 func (v *verdict) mayBeRefused() bool {
 	inserts := !strings.HasPrefix(v.query, "UPDATE") && !strings.HasPrefix(v.query, "DELETE")
 	switch err := v.got.err; {
-	case number(err) == safeUpdates && strings.Contains(v.query, "pens"): // by the plan
+	case number(err) == safeUpdates && strings.Contains(v.query, "pens"): // depends on the plan
 		return true
 	case !isTyped(err):
 		return false
@@ -86,7 +86,7 @@ func (v *verdict) mayBeRefused() bool {
 	case v.caller.serial >= 0 && errors.Is(err, sqlfence.ErrGone):
 		return true
 	case strings.HasPrefix(v.query, "DELETE") && strings.Contains(v.query, "LIMIT"):
-		for _, row := range v.before { // beyond the limit
+		for _, row := range v.before { // the guard may check a row beyond the LIMIT
 			if v.policy.forbids(v.caller, v.newest, row) != "" {
 				return true
 			}
@@ -95,7 +95,7 @@ func (v *verdict) mayBeRefused() bool {
 	return false
 }
 
-// landed returns the forbidden writes that landed, or "".
+// landed describes the forbidden writes that succeeded; "" for none.
 func (v *verdict) landed() string {
 	p, c := v.policy, v.caller
 	for id, row := range v.before {
@@ -133,7 +133,7 @@ func (v *verdict) landed() string {
 	return ""
 }
 
-// assignsPens finds an item of a SET list for the other one of the joined tables.
+// assignsPens finds an assignment to the other joined table in a SET list.
 var assignsPens = regexp.MustCompile(` SET (?:.*, )?p\.(?:grp|price) = `)
 
 // readsAssigned finds an assignment of joined tables that reads an earlier assignment's column.

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// queriesOfRows are what INSERT takes its rows from, with an argument; each has a row. Where none of
-// pens meets the WHERE, an aggregate has one all the same.
+// queriesOfRows are queries whose rows an INSERT stores, with an argument. Each returns a row. If no row of pens
+// satisfies the WHERE, an aggregate returns a row all the same.
 var queriesOfRows = []string{
 	"SELECT ? + 6, 7",
 	"SELECT 6 + ?, 7 LIMIT 1",
@@ -43,8 +43,8 @@ var queriesOfRows = []string{
 	"WITH some AS (SELECT id FROM pens) SELECT 7, COUNT(*) + ? FROM some WHERE id = 99",
 }
 
-// TestInsertedQueries has rows inserted from each of them: a stale token inserts none, whatever the servers
-// leave out of the query, and another one what the bare driver inserts.
+// TestInsertedQueries inserts the rows of each query. With a stale token no row is inserted, whatever parts of the
+// query the servers leave out. With the newest token the bare driver's rows are inserted.
 func TestInsertedQueries(t *testing.T) {
 	for name, rules := range map[string][]sqlfence.Rule{
 		"ledger": {sqlfence.Ledger()},
@@ -64,7 +64,7 @@ func TestInsertedQueries(t *testing.T) {
 	}
 }
 
-// TestSpelledWrites has writes whose tables or rows are named in a way of MySQL's own.
+// TestSpelledWrites has writes that name tables or rows in ways that only MySQL has.
 func TestSpelledWrites(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{
@@ -82,8 +82,8 @@ func TestSpelledWrites(t *testing.T) {
 	}, sqlfence.RowFence("fence_token"))
 }
 
-// TestRowsOfFunctions has rows without a placeholder or a plain constant, of which a value is stored alike
-// inside of a CASE.
+// TestRowsOfFunctions has rows with no value, placeholder or plain constant, that would be stored the same inside of a
+// CASE.
 func TestRowsOfFunctions(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{
@@ -98,7 +98,7 @@ func TestRowsOfFunctions(t *testing.T) {
 	}, sqlfence.Ledger())
 }
 
-// TestRowsOfNothing has rows of defaults alone.
+// TestRowsOfNothing has rows with default values only.
 func TestRowsOfNothing(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{"INSERT INTO books () VALUES ()", "INSERT books VALUES (), ()", "INSERT INTO books () VALUES () ON DUPLICATE KEY UPDATE title = 'u'"} {
@@ -129,8 +129,8 @@ func TestRowsWithAnAlias(t *testing.T) {
 	}, sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial"))
 }
 
-// compareStaleAndFresh runs a write by an old token and by the newest one, which the books that it
-// reaches and the ledger have.
+// compareStaleAndFresh runs a write with an old token and with the newest token. The newest one is in the ledger and in
+// the reached books.
 func compareStaleAndFresh(t *testing.T, plain, guarded *sql.DB, query string, args ...any) {
 	t.Helper()
 	refill(t, plain)

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// MariaDB's sql_mode by which no column may be assigned twice is named in the error; an application's
-// own mistake stays the server's.
+// In one of its sql_modes MariaDB refuses a column that is assigned twice, as a guard does. The error names this mode.
+// If the application itself assigns a column twice, the error is the server's.
 func TestSimultaneousAssignment(t *testing.T) {
 	dsn := setup(t)
 	strict := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"sql_mode": "'SIMULTANEOUS_ASSIGNMENT'"} })
@@ -56,8 +56,8 @@ func TestSimultaneousAssignment(t *testing.T) {
 	}
 }
 
-// Under that mode each rule refuses a stale write of each kind, and a current one lands as it does without the mode, or
-// is refused by an error that names the mode.
+// In this mode each rule refuses a stale write of each kind. A write with the newest token succeeds as without the
+// mode, or is refused by an error that names the mode.
 func TestSimultaneousAssignmentByRulesAndKinds(t *testing.T) {
 	dsn := setup(t)
 	strict := harness.MySQLWith(t, dsn, func(c *mysql.Config) {

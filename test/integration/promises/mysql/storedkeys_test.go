@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// keyColumns are types of a key, and keyValues what programs may want to store in one.
+// keyColumns are types of a key column. keyValues are values that programs may store in one.
 var (
 	keyColumns = []string{"bigint", "int unsigned", "tinyint", "bigint zerofill", "int(3) zerofill", "bigint AUTO_INCREMENT", "varchar(3)", "char(3)",
 		"varchar(20) COLLATE utf8mb4_general_ci", "varbinary(3)", "binary(3)", "decimal(4,1)", "decimal(20,0)", "double", "float",
@@ -23,8 +23,8 @@ var (
 		"18446744073709551616", "99999", "007", "x", `A\t`, "0.4", 256}
 )
 
-// A row's key is the one that its token names, or the row isn't written, whatever the column
-// makes of the value.
+// A row is written only if the key that the column stores is the key of the token, whatever the column's type makes of
+// the value.
 func TestKeysThatTheServerChanges(t *testing.T) {
 	dsn := setup(t)
 	most := len(keyValues) / 3
@@ -60,7 +60,7 @@ type storedKeys struct {
 	written, refused int
 }
 
-// stored returns the key of the one row; empty for none.
+// stored returns the key of the only row; empty if there is no row.
 func (k *storedKeys) stored() string {
 	k.Helper()
 	var key sql.NullString // a bit string may not be valid UTF-8
@@ -71,7 +71,7 @@ func (k *storedKeys) stored() string {
 	return key.String
 }
 
-// try writes a value as the key of a new row, and of one that is there.
+// try writes a value as the key of a new row, and as the key of an existing row.
 func (k *storedKeys) try(column string, value any) {
 	k.Helper()
 	token := sqlfence.Token{Name: fmt.Sprint("books/", value), Value: 3}

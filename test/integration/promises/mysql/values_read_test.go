@@ -15,10 +15,10 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// stringModes are those in which servers read strings in different ways.
+// stringModes are sql_modes in which servers read strings in different ways.
 var stringModes = []string{"''", "'NO_BACKSLASH_ESCAPES'", "'ANSI_QUOTES'", "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"}
 
-// constant writes a value as programs do in a session of a sql_mode: with backslashes, or with two apostrophes.
+// constant returns a value as a constant in a session's sql_mode: with backslashes, or with doubled apostrophes.
 func constant(value, sqlMode string, doubles bool) string {
 	if strings.Contains(sqlMode, "NO_BACKSLASH_ESCAPES") {
 		return "'" + strings.ReplaceAll(value, "'", "''") + "'"
@@ -30,8 +30,8 @@ func constant(value, sqlMode string, doubles bool) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", quote, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`).Replace(value) + "'"
 }
 
-// characters are values with each character of one byte, and letters of other languages before those that a string may
-// end at.
+// characters are values with each character of one byte, and with other languages' letters before characters that may
+// end a string.
 func characters(short bool) (values []string) {
 	for c := 1; c < 0x100; c++ {
 		values = append(values, string(rune(c)), "é"+string(rune(c)), string(rune(c))+`\`, `\`+string(rune(c))+"'")
@@ -48,8 +48,8 @@ func characters(short bool) (values []string) {
 	return values
 }
 
-// No value is a reason to refuse a statement: as a constant of its text, prepared or not, and as an argument that the
-// driver writes into it. It is stored and found as without sqlfence.
+// No value makes sqlfence refuse a statement: as a constant in the text, prepared or not, and as an argument that the
+// driver writes into the text. Values are stored and found as without sqlfence.
 func TestNoValueIsRefused(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -96,7 +96,7 @@ func TestNoValueIsRefused(t *testing.T) {
 	}
 }
 
-// twoReadings are texts that write the books, or more rows of them, in some sql_mode or encoding alone.
+// twoReadings are texts that write to the books, or to more of their rows, only in some sql_mode or encoding.
 var twoReadings = []string{
 	`SELECT '\', ' ; UPDATE books SET price = 9 -- '`,
 	`SELECT * FROM books WHERE title = '\'' OR '\'`,
@@ -116,12 +116,12 @@ var twoReadings = []string{
 	`SET STATEMENT sql_mode = '' FOR UPDATE books SET title = '\', price = 9 WHERE id = 1 OR '' <> '`,
 }
 
-// A text that is read in two ways is read as the session does. No stale write lands in any sql_mode and encoding, also
-// where a statement has changed them, between preparing and executing too.
+// If a text has two readings, sqlfence reads it as the session does. No stale write succeeds in any sql_mode or
+// encoding, even if statements have changed them, also between preparing and executing.
 func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
-	share := 6 // of so many combinations one is executed
+	share := 6 // one of this many combinations is executed
 	if testing.Short() {
 		share = 40
 	}
@@ -194,8 +194,8 @@ var otherwise = []string{
 	`UPDATE (SELECT '\' AS a) q, pens /*' AS a) q, books pens /* */ SET pens.price = 9`,
 }
 
-// A statement is read by the settings that it is executed in: where what some servers take for a comment has changed
-// these, and where it was prepared under others, without a guard.
+// A statement is read by the settings at its execution. Some servers execute a comment that has changed them, or the
+// statement was prepared under other settings, without a guard.
 func TestStatementsAreReadByTheSettingsTheyAreExecutedIn(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -224,8 +224,9 @@ func TestStatementsAreReadByTheSettingsTheyAreExecutedIn(t *testing.T) {
 	}
 }
 
-// No value is refused for a first byte of a character, before what ends a string or may be the second byte: the text is
-// read in the connection's encoding, and an argument isn't written into it. No stale write lands by such a text.
+// In an encoding of several bytes a value may have a first byte before a character that ends a string. sqlfence doesn't
+// refuse it: it reads the text in the connection's encoding, and the driver doesn't write an argument into the text. No
+// stale write succeeds by such a text.
 func TestNoValueIsRefusedInAnEncodingThatSplitsBytes(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -260,11 +261,11 @@ func TestNoValueIsRefusedInAnEncodingThatSplitsBytes(t *testing.T) {
 	}
 }
 
-// splitting has connections in an encoding in which a character may end in a byte of ASCII.
+// A splitting has connections with an encoding in which a character's last byte may be ASCII.
 type splitting struct{ db, bare, plain *sql.DB }
 
-// check writes a value as an argument and as a constant, if the server reads that as one, and in texts that may end
-// their strings elsewhere.
+// check writes a value as an argument, as a constant, if the server reads it as one, and in texts whose strings may end
+// earlier or later.
 func (s splitting) check(value string) error {
 	argument := value + "; DELETE FROM books -- "
 	_, err := s.db.ExecContext(holding(5), "UPDATE books SET title = ? WHERE id = 1", argument)
@@ -295,7 +296,7 @@ func (s splitting) check(value string) error {
 	return nil
 }
 
-// unwritten returns an error if a stale write has landed.
+// unwritten returns an error if a stale write has succeeded.
 func (s splitting) unwritten() error {
 	var rows int
 	err := s.plain.QueryRow("SELECT COUNT(*) FROM books WHERE fence_token >= 4 AND price = 0").Scan(&rows)
@@ -339,8 +340,8 @@ func TestEncodingsAreKnownBeforeTheFirstGuardedWrite(t *testing.T) {
 	}
 }
 
-// Where the encoding may have a backslash be a part of a character, a text that depends on that is refused by the
-// setting's name.
+// In the encoding a backslash may be a part of a character. If a text depends on this, it is refused, and the error
+// names the setting.
 func TestReadingsOfUnknownEncodingsAreRefusedByName(t *testing.T) {
 	dsn := setup(t)
 	exec(t, open(t, dsn), "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 4)")

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The columns of values, by what is read of each.
+// valueColumns are the columns for values, by name, with their types.
 var valueColumns = map[string]string{
 	"a": "bigint unsigned", "b": "bit(12)", "c": "json", "d": "decimal(20,4)", "e": "enum('x','y','')", "f": "set('x','y','z')", "g": "datetime(6)", "h": "date", "i": "timestamp(6) NULL",
 	"j": "varbinary(20)", "k": "blob", "l": "varchar(8)", "m": "year", "n": "double", "o": "tinyint", "p": "time(3)", "q": "float", "r": "char(4) NOT NULL DEFAULT 'z'", "s": "int unsigned NOT NULL DEFAULT 7",
@@ -37,8 +37,7 @@ type answer struct {
 
 var rowNumber = regexp.MustCompile(`at row \d+`)
 
-// unnumbered returns the answer without the numbers of rows in errors: the row of the ledger is
-// counted, too.
+// unnumbered returns the answer without the row numbers in errors, because the server also counts the ledger's row.
 func (a answer) unnumbered() answer {
 	a.err, a.warnings = rowNumber.ReplaceAllString(a.err, "at row"), rowNumber.ReplaceAllString(a.warnings, "at row")
 	return a
@@ -120,7 +119,8 @@ func (r random) valueWrite() (query string, args []any) {
 	return "UPDATE " + ignore + "vals SET " + set + r.pick("", " WHERE id = 1", " WHERE id IN (1, 2) ORDER BY id"), args
 }
 
-// With the current token a guarded write stores, counts and warns of what it does without a guard.
+// With the current token a guarded write stores the same values, and reports the same count and warnings, as without a
+// guard.
 func TestValuesBesideBare(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -169,7 +169,7 @@ func TestValuesBesideBare(t *testing.T) {
 							continue // MySQL converts the argument differently inside the ledger's check
 						}
 						got := answered(t, ctx, db, query, args)
-						if strings.HasPrefix(name, "row") || name == "both" { // a new row has a mark
+						if strings.HasPrefix(name, "row") || name == "both" { // a new row stores the token
 							got.rows = strings.ReplaceAll(got.rows, "3|0|", "3|1|")
 						}
 						if got = got.unnumbered(); got != want {

@@ -16,7 +16,7 @@ import (
 var levels = []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 
 // waits returns once any transaction of the server waits for a lock, or the write has ended. If the waiting transaction
-// is another program's, the write comes after the newer write, and doesn't wait.
+// is another program's, the test's write comes after the newer write, and doesn't wait.
 func waits(t testing.TB, db *sql.DB, done chan error) {
 	t.Helper()
 	harness.Eventually(t, "somebody waits", func() bool {
@@ -29,15 +29,15 @@ func waits(t testing.TB, db *sql.DB, done chan error) {
 	})
 }
 
-// refusedAfterWaiting reports whether an error is one with which a stale write may end that
-// waited: the guard's, or one by which the server gives up the transaction.
+// refusedAfterWaiting reports whether a stale write that waited may end with the error: it is the guard's, or one by
+// which the server ends the transaction.
 func refusedAfterWaiting(err error) bool {
 	n := number(err)
 	return errors.Is(err, sqlfence.ErrStale) || n == 1020 || n == 1213
 }
 
-// A stale write that waits for a newer one to commit is refused, at each isolation level, also
-// where its transaction has read an older version of the row, or of the ledger.
+// A stale write waits until a newer write is committed. It is refused, at each isolation level, even if its transaction
+// has read an older version of the row or of the ledger.
 func TestStaleWriteThatWaits(t *testing.T) {
 	writes := map[string]string{
 		"update": "UPDATE books SET price = 666 WHERE id = 1",
@@ -97,7 +97,7 @@ func staleWriteWaits(t *testing.T, dsn string, level sql.IsolationLevel, rule, w
 		t.Fatal(err)
 	}
 	defer older.Rollback()
-	var price int // its snapshot
+	var price int // takes the transaction's snapshot
 	if err := older.QueryRow("SELECT MAX(price) + (SELECT MAX(token) FROM fencing_tokens) * 0 FROM books").Scan(&price); err != nil {
 		t.Fatal(err)
 	}

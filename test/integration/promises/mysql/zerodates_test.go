@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// As the condition of a query, IS NULL finds the date 0000-00-00 of a column that is NOT NULL; elsewhere,
-// as in a CASE, it doesn't.
+// In a query's condition IS NULL finds the date 0000-00-00 in a column that is NOT NULL. In other places, as in a CASE,
+// it doesn't.
 func TestDeleteByNullFindsZeroDates(t *testing.T) {
 	dsn := modes[2].with(t, setup(t))
 	plain := open(t, dsn)
