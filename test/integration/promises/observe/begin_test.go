@@ -68,7 +68,7 @@ func TestObserveInTransactionByStatements(t *testing.T) {
 	})
 }
 
-// onlyIfRead skips the test of statements that MySQL doesn't read.
+// onlyIfRead skips the test if the database can't parse the statements, as MySQL with some spellings.
 func onlyIfRead(t *testing.T, s *harness.Shop, queries ...string) {
 	t.Helper()
 	if s.Dialect != sqlfence.MySQL {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Observe mode breaks nothing: where the guard fails, for whatever reason, the
-// statement is run as the application wrote it.
+// Observe mode breaks no program: if the guard fails, for whatever reason, the statement is run as the application
+// wrote it.
 
 // unguardedBooks recreates books without the columns that guards need.
 func unguardedBooks(t *testing.T, w *harness.Watched) {
@@ -154,8 +154,7 @@ func TestObserveDeclaredConflicts(t *testing.T) {
 	})
 }
 
-// After a text that failed it isn't known whether a transaction is open; the
-// next guarded statement finds out.
+// After a text has failed, sqlfence doesn't know whether a transaction is open. The next guarded statement finds out.
 func TestObserveAfterFailedText(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -198,7 +197,7 @@ func TestObserveAfterFailedText(t *testing.T) {
 				if err := send(t.Context(), tt.text); (err != nil) != tt.fails {
 					t.Fatal(err)
 				}
-				if tt.fails && tt.after != "" { // a failed transaction takes no statement
+				if tt.fails && tt.after != "" { // a failed transaction accepts no statement
 					if err := send(harness.Holding(t, 8), "UPDATE books SET price = 30 WHERE id = 1"); err == nil {
 						t.Error("a write in a failed transaction")
 					}
@@ -221,9 +220,9 @@ func TestObserveAfterFailedText(t *testing.T) {
 	})
 }
 
-// A table of SQLite's may declare that a broken constraint leaves the rows written before
-// it, or ends the transaction; and a full disk ends it. Then nothing is run once more,
-// also where the guard had refused the statement before.
+// A table of SQLite may declare that a violated constraint keeps the rows written before it, or ends the transaction;
+// and a full disk ends it. In these cases Observe mode doesn't run a statement again, even if the guard had refused it
+// first.
 func TestObserveWhereATableDeclaresWhatAConflictLeaves(t *testing.T) {
 	const bump = "UPDATE books SET price = price + 1, isbn = CASE id WHEN 2 THEN %s ELSE isbn END"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A program's statements are counted by what became of them, with their places, on every
-// driver, and also where they are prepared.
+// The coverage counts a program's statements by their outcome, with their places in the program, on every driver, also
+// if they are prepared.
 func TestCoverage(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	here := "observe/" + filepath.Base(file)

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Modes by table. What a table that is observed does to a program is nothing: the
-// database that has books enforced and pens observed answers as one that has books alone
-// registered, and leaves the same rows, but for the marks of the pens.
+// Tables can have different modes. An observed table changes nothing for a program: a database with books enforced and
+// pens observed has the same answers and rows as a database where only books is registered, except for the stored
+// tokens of pens.
 
 var (
 	onBooks = []string{
@@ -116,7 +116,7 @@ func newPens(t *testing.T, b harness.Base, columns []string, opts ...sqlfence.Op
 
 type pens struct{ *harness.Shop }
 
-// run runs a statement on rows at mark 9, and returns what came of it.
+// run runs a statement on rows with the stored token 9, and describes the error and the rows.
 func (p *pens) run(t *testing.T, run harness.RunFunc, inTx bool, query string, held []int64) string {
 	t.Helper()
 	p.Reset(t, 9)

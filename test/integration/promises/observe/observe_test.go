@@ -34,7 +34,7 @@ func TestObserve(t *testing.T) {
 				rowFence := fence.Name == "row fence"
 				for _, tt := range []struct {
 					harness.Write
-					left string // at mark 9, by a token of 9 or less
+					left string // the rows, from the stored token 9, after a token of 9 or less
 				}{
 					{harness.Write{Name: "update", Query: update, Args: []any{30, 1}}, "1:30@9 2:10@9 3:10@9"},
 					{harness.Write{Name: "update returning", Query: update + returning, Args: []any{30, 1}}, "1:30@9 2:10@9 3:10@9"},
@@ -89,7 +89,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// waysWithRow are the ways of harness.EachWay, and those for one row.
+// waysWithRow are the ways of harness.EachWay, and QueryRow.
 var waysWithRow = map[string]harness.RunFunc{
 	"exec": harness.Ways["exec"], "query": harness.Ways["query"], "prepared exec": harness.Ways["prepared exec"], "prepared query": harness.Ways["prepared query"],
 	"query row": func(ctx context.Context, r harness.Runner, query string, args ...any) error {
@@ -147,7 +147,7 @@ func TestObserveOtherReasons(t *testing.T) {
 	}
 }
 
-// An error that is the database's own isn't hidden, and not reported.
+// An error that has nothing to do with the guard is returned, and isn't reported.
 func TestObserveUnrelatedErrors(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
@@ -165,8 +165,8 @@ func TestObserveUnrelatedErrors(t *testing.T) {
 	})
 }
 
-// A transaction lives on when a statement in it would have been refused, and
-// keeps what was done before.
+// If Enforce mode would refuse a statement in a transaction, in Observe mode the transaction stays open with its
+// earlier writes.
 func TestObserveInTransaction(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

@@ -88,8 +88,7 @@ func TestObserveOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A row that the driver can't read is no failure of the statement, which is not run
-// once more.
+// If the driver can't read a row, the statement itself hasn't failed, so Observe mode doesn't run it again.
 func TestObserveRunsOnceWhatCannotBeRead(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Name != "pq" {
@@ -113,8 +112,8 @@ func TestObserveRunsOnceWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A statement that ran into a timeout is not run once more: that would take twice as
-// long, and the guard has no part in it.
+// A statement that has run into a timeout isn't run again: that would take twice as long, and the guard isn't the
+// cause.
 func TestObserveRunsOnceWhatTimesOut(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

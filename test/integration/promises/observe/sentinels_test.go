@@ -89,13 +89,13 @@ func failures() []failure {
 	}
 }
 
-// notOfWrites are the errors that no write ends with, and why.
+// notOfWrites are the errors that no write returns, each with the reason.
 var notOfWrites = map[string]string{
 	"ErrStandby": "a standby refuses a write by an error of its own; the reads of tokens and lease return it",
 }
 
-// Every error of the package that a write ends with is one event, one line of the log, one count of the metrics and one
-// row of the coverage, in each mode.
+// Each of the package's errors that a write can return is reported once in each mode: as one event, one log line, one
+// count of the metric and one statement of the coverage.
 func TestEveryErrorIsReportedOnce(t *testing.T) {
 	covered := make(map[string]bool)
 	for _, f := range failures() {
@@ -139,7 +139,7 @@ func TestEveryErrorIsReportedOnce(t *testing.T) {
 	}
 }
 
-// fences reports whether the table may be Optional.
+// fences reports whether the failure depends on a token, so that the table may be Optional.
 func (f failure) fences() bool { return f.token != 0 || f.sentinel == "ErrOutOfScope" }
 
 func (f failure) run(t *testing.T, b harness.Base, rules []sqlfence.Rule, kind sqlfence.EventKind, options ...sqlfence.Option) {
@@ -189,7 +189,7 @@ func (f failure) run(t *testing.T, b harness.Base, rules []sqlfence.Rule, kind s
 	}
 }
 
-// cutAnswers returns a data source name, and a function that has the answer to the next message cut off.
+// cutAnswers returns a data source name, and a function after whose call the response to the next message is lost.
 func cutAnswers(t *testing.T, dsn string) (string, func()) {
 	t.Helper()
 	var armed, cut atomic.Bool
@@ -340,7 +340,7 @@ func TestRefusedConnectionIsReported(t *testing.T) {
 	})
 }
 
-// The COMMIT of a transaction with guarded writes is reported if it gets no answer.
+// If the COMMIT of a transaction with guarded writes gets no response, this is reported.
 func TestUnansweredCommitIsReported(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

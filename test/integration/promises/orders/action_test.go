@@ -14,9 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 )
 
-// A write is a kind of write of books, with the rows that it may reach and its effects.
+// A write is a kind of write to books, with the rows that it may reach and its effects.
 type write struct {
-	text                                     string // UPSERT stands for the database's own words
+	text                                     string // UPSERT stands for the database's syntax
 	ids                                      []int
 	inserts, updates, deletes, wrong, raises bool
 }
@@ -29,15 +29,15 @@ var writes = map[string]write{
 	"insert":  {text: "INSERT INTO books (id, tag) VALUES (7, ?)", ids: []int{7}, inserts: true},
 	"upsert":  {text: "INSERT INTO books (id, tag) VALUES (1, ?) UPSERT", ids: []int{1}, inserts: true, updates: true},
 	"fresh":   {text: "INSERT INTO books (id, tag) VALUES (7, ?) UPSERT", ids: []int{7}, inserts: true, updates: true},
-	"put":     {ids: []int{1}}, // a control's
+	"put":     {ids: []int{1}}, // for a control
 	"wrong":   {text: "UPDATE books SET price = NULL WHERE id = 1", ids: []int{1}, wrong: true},
 	"raise":   {text: "UPDATE books SET serial = serial + 1 WHERE id = 1", ids: []int{1}, raises: true},
 }
 
-// compared reports whether the write may be compared with the version that its session has read.
+// compared reports whether the write's serial may be compared with the version that its session has read.
 func (w write) compared() bool { return !w.inserts && !w.raises }
 
-// action returns what the session does by a name.
+// action returns the session's action of this name.
 func (s *session) action(name string) action {
 	if own, ok := s.own[name]; ok {
 		return own
@@ -102,7 +102,7 @@ func (s *session) taking(begin *scenario) (all []string) {
 	switch {
 	case s.rules.claims() && begin == nil:
 		all = append(all, "claim")
-	case s.rules.claims(): // the rows have been given to it
+	case s.rules.claims(): // the reset has given it the rows
 		s.claims = map[int]int64{1: 5, 2: 5}
 		if s.rules.has("ClaimOf") {
 			s.claims[7] = 5
@@ -146,7 +146,7 @@ func commit(ctx context.Context, s *session, o *op) error {
 	return err
 }
 
-// guarded sends a write with what the session has.
+// guarded returns the action that sends a write with the session's tokens, versions and locks.
 func guarded(w write) action {
 	return func(ctx context.Context, s *session, o *op) (err error) {
 		if ctx, o.tokens, err = s.presented(ctx, w); err != nil {
@@ -175,7 +175,7 @@ func (s *session) runner() runner {
 	return s.db
 }
 
-// plainly executes a statement without sqlfence.
+// plainly returns the action that executes a statement without sqlfence.
 func plainly(text string) action {
 	return func(ctx context.Context, s *session, o *op) error {
 		var r runner = s.plain

@@ -25,10 +25,10 @@ var (
 	anyRow  = []string{"update", "several", "delete", "insert", "upsert", "fresh"}
 	aRow    = []string{"update"}
 	anyRows = []string{"update", "several", "other"}
-	someRow = []string{"update", "delete", "upsert"} // all that pairs of rules have
+	someRow = []string{"update", "delete", "upsert"} // the writes for each pair of rules
 )
 
-// casts are the casts of all orders that are run.
+// casts are the casts whose orders are run.
 var casts = []cast{
 	{name: "a takeover", sessions: []string{"begin W commit", "take V"}, w: anyRow, v: anyRows},
 	{name: "a takeover in a transaction", sessions: []string{"begin W commit", "take +V commit"}, w: someRow, v: aRow},
@@ -90,17 +90,17 @@ func (s *scenario) String() string {
 	return fmt.Sprintf("%v: %s (%s)", s.rules, s.name, strings.Join(all, " | "))
 }
 
-// uses reports whether a session takes such a step.
+// uses reports whether a session has this step.
 func (s *scenario) uses(step string) bool {
 	return slices.ContainsFunc(s.scripts, func(script []string) bool { return slices.Contains(script, step) })
 }
 
-// orders are the orders of the scenario's steps that are run.
+// orders returns the orders of the scenario's steps that are run.
 func (s *scenario) orders() [][]int {
 	left, twins := make([]int, len(s.scripts)), make([]int, len(s.scripts))
 	for i, script := range s.scripts {
 		left[i] = len(script)
-		for j := 1; j < i; j++ { // the first session begins with what the others have to take
+		for j := 1; j < i; j++ { // the first session begins with what the others take over
 			if slices.Equal(script, s.scripts[j]) {
 				twins[i], twins[j] = j, j
 			}

@@ -20,7 +20,7 @@ type control struct {
 	safe     []string // databases on which the guard isn't broken: no order may violate the promise
 }
 
-// A refusedCheck is the refusal of a guard that isn't sqlfence's.
+// A refusedCheck is the refusal by a control's check.
 type refusedCheck outcome
 
 func (r refusedCheck) Error() string { return "the check says: " + string(r) }
@@ -38,7 +38,7 @@ var controls = slices.Concat([]control{
 		own: map[string]action{"several": filtered("fence_token <= %d"), "other": filtered("fence_token <= %d")}},
 }, checkThenWrite())
 
-// checkThenWrite are a check and a write that are two statements, in a transaction and outside of one.
+// checkThenWrite returns controls that check and write by two statements, in a transaction and outside of one.
 func checkThenWrite() (all []control) {
 	for _, c := range []struct {
 		rule, question, sets string
@@ -110,7 +110,7 @@ func check(question string, refused func(*session, string) outcome) action {
 	}
 }
 
-// put writes without a guard.
+// put returns the action that writes without a guard.
 func put(sets string) action {
 	return func(ctx context.Context, s *session, o *op) (err error) {
 		if _, o.tokens, err = s.presented(ctx, writes[o.action]); err != nil {
@@ -123,7 +123,8 @@ func put(sets string) action {
 	}
 }
 
-// filtered writes the rows that a condition leaves. None means a refusal.
+// filtered returns the action that writes the rows that satisfy a condition. If there is none, this counts as a
+// refusal.
 func filtered(condition string) action {
 	return func(ctx context.Context, s *session, o *op) (err error) {
 		if _, o.tokens, err = s.presented(ctx, writes[o.action]); err != nil {
@@ -146,8 +147,8 @@ func filtered(condition string) action {
 	}
 }
 
-// Each control is caught in at least one order, on each database where it is one. A database is judged by all of its
-// modes together, and the page has all databases.
+// On each database the machine catches each of its controls in at least one order. All modes of a database count
+// together, and the page has all databases.
 func TestControlsAreCaught(t *testing.T) {
 	var tried harness.Subtests
 	caught := make(map[string]map[string][]int) // by database and mode, of each control
@@ -185,7 +186,7 @@ func TestControlsAreCaught(t *testing.T) {
 	}
 }
 
-// run runs the control in every order, and returns in how many it was caught.
+// run runs the control in every order, and returns the number of orders in which it was caught.
 func (c control) run(t *testing.T, p *place, w *watch) (caught int) {
 	l := p.newLab(t, c.rules, 2, nil)
 	l.own = c.own

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A mode is how the transactions of a run are: at an isolation level, or as SQLite begins them.
+// A mode is how transactions run: at an isolation level, or with one of SQLite's ways to begin them.
 type mode struct {
 	name      string
 	level     sql.IsolationLevel
@@ -24,12 +24,12 @@ type mode struct {
 	prepare   string // statements that set the mode up
 }
 
-// A database is a database with a particular way for sessions to wait.
+// A database is a base with a particular way for sessions to wait.
 type database struct {
 	harness.Base
 	name    string
 	modes   []mode
-	endsTx  bool   // a transaction ends with a statement that fails
+	endsTx  bool   // a failed statement ends its transaction
 	ordered bool   // only sessions that write rows crosswise can deadlock
 	silent  bool   // a stale write that reaches no row may have no error
 	upsert  string // the clause after VALUES that makes an INSERT an upsert of the column tag
@@ -100,7 +100,7 @@ func written(b harness.Base) harness.Base {
 // writes reports whether such a write is guarded under the rules; "" is for none.
 func (d *database) writes(r ruleset, kind string) bool {
 	switch kind {
-	case "fresh": // the claim of a row that another has added is unknown
+	case "fresh": // no session knows the claim of a row that another session has added
 		return !r.has("Claim")
 	}
 	return true
@@ -114,8 +114,8 @@ func (d *database) text(query string) string {
 	return query
 }
 
-// openPostgres makes a database, as the ledger's turns are taken by name in the whole of one, and has deadlocks looked
-// for at once, where it may.
+// openPostgres creates a database, because the ledger's turns are locks by name within a database. Where it may, it
+// makes the server look for deadlocks at once.
 func openPostgres(t *testing.T, d *database, m mode) string {
 	dsn := harness.PostgresDatabase(t)
 	var super string
@@ -198,7 +198,7 @@ func mysqlWaits(ctx context.Context, conn *sql.DB) (map[int]waiter, error) {
 	return waits, rows.Err()
 }
 
-// openSQLite makes a statement that meets a lock fail at once.
+// openSQLite opens a database in which a statement fails at once if it meets a lock.
 func openSQLite(t *testing.T, d *database, m mode) string {
 	file, _, _ := strings.Cut(d.DSN(t), "?")
 	return file + "?_busy_timeout=0&_synchronous=OFF&" + m.params

@@ -12,10 +12,11 @@ type unit struct {
 	began, ended int64 // the moment is between these times
 }
 
-// A transaction is a session's, while its history is read.
+// A transaction is a session's transaction in the history.
 type transaction struct{ ops []*op }
 
-// units reads a history. snapshots: a transaction's statements may see the state at its beginning.
+// units returns the units of a history. With snapshots the statements of a transaction may see the state at its
+// beginning.
 func units(history []*op, snapshots bool) (all []unit) {
 	open := make(map[int]*transaction)
 	for _, o := range history {
@@ -86,7 +87,7 @@ func explain(begin *state, all []unit, left string) error {
 	return broken(why)
 }
 
-// broken is why no sequence explains what happened.
+// broken says why no sequence explains the history.
 type broken string
 
 func (b broken) Error() string { return "no sequence explains it: " + string(b) }
@@ -129,7 +130,7 @@ func (l *lab) causes(sc *scenario, history []*op) error {
 			return fmt.Errorf("unexpected: %v", o)
 		case !o.outcome.isConcurrency():
 			continue
-		case o.outcome == resealed && l.rules.has("Sealed"): // a session knows the seal of earlier, also of an earlier order
+		case o.outcome == resealed && l.rules.has("Sealed"): // a session may know the seal from before, also from an earlier order
 			continue
 		}
 		began := o.began
@@ -145,7 +146,7 @@ func (l *lab) causes(sc *scenario, history []*op) error {
 	return nil
 }
 
-// during reports whether the op, or the transaction that it is in, went on at some time of a period.
+// during reports whether the op, or its transaction, was running at some time of a period.
 func (o *op) during(began, ended int64, history []*op) bool {
 	until := o.ended
 	if o.txBegan != 0 {

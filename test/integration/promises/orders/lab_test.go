@@ -21,9 +21,9 @@ type place struct {
 	*database
 	mode
 	dsn    string
-	admin  *sql.DB   // without sqlfence: to begin with and to look
-	itself string    // the name of its database, where a session waits inside of it
-	sealed fact.Fact // as the last order has left it, if that is known
+	admin  *sql.DB   // without sqlfence, to prepare and to read tables
+	itself string    // the database's name, if sessions wait in the database
+	sealed fact.Fact // after the last order, if known
 }
 
 func (d *database) newPlace(t *testing.T, m mode) *place {
@@ -72,14 +72,14 @@ func one(db *sql.DB) *sql.DB {
 	return db
 }
 
-// A lab is a place with sessions under some rules.
+// A lab is a place with sessions and their rules.
 type lab struct {
 	*place
 	rules    ruleset
 	sessions []*session
-	own      map[string]action // in the place of actions of the same names: a control's
-	tag      int64             // of the last write
-	token0   int64             // of the first session
+	own      map[string]action // a control's actions, which replace actions of the same names
+	tag      int64             // the last write's tag
+	token0   int64             // the first session's token
 }
 
 // newLab opens the sessions, through sqlfence with options.
@@ -112,7 +112,7 @@ func newLeases(t *testing.T, db *sql.DB) *lease.Leases {
 	return leases
 }
 
-// seal has the table sealed, or not.
+// seal seals the table, or unseals it.
 func (l *lab) seal(ctx context.Context, want bool) (err error) {
 	wanted := fact.No
 	if want {
@@ -199,7 +199,7 @@ func (l *lab) rewrite(ctx context.Context, begin *state) error {
 	return send(ctx, first.db, queries...)
 }
 
-// take does what makes the session ready.
+// take runs the actions that make the session ready.
 func (s *session) take(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		o := &op{action: name, editor: s.editor}
@@ -221,7 +221,7 @@ func send(ctx context.Context, db *sql.DB, queries ...string) error {
 	return nil
 }
 
-// left is what can be read of the rows that an order has left.
+// left returns the rows after an order, as a reader sees them.
 func (l *lab) left(ctx context.Context) (string, error) {
 	rows, err := l.admin.QueryContext(ctx,
 		"SELECT id, tag, price, fence_token, serial, attempt, COALESCE(editedby, '') FROM books")
@@ -257,7 +257,7 @@ type session struct {
 	dead    bool // the transaction can only be rolled back
 }
 
-// A holding is what a session presents with a write.
+// A holding is what a session presents with a write: its tokens, version and lock.
 type holding struct {
 	ready  bool // the session has everything that the rules require
 	token  int64
@@ -266,7 +266,7 @@ type holding struct {
 	lockID string
 }
 
-// presented is the context of a write, and its tokens by row.
+// presented returns the context of a write, and the write's tokens by row.
 func (s *session) presented(ctx context.Context, w write) (context.Context, map[int]int64, error) {
 	shown := make(map[int]int64)
 	resource := "books"
@@ -298,7 +298,7 @@ func (s *session) presented(ctx context.Context, w write) (context.Context, map[
 	return ctx, shown, nil
 }
 
-// names are those of the tokens.
+// names returns the names of the tokens.
 func (s *session) names() []string {
 	if s.rules.has("Key") {
 		return []string{"books/1", "books/2", "books/7"}

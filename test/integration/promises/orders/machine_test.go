@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// errNotInTime ends an order in which a session waits for ever.
+// errNotInTime ends an order in which a session waits for too long.
 var errNotInTime = errors.New("the order hasn't ended in time")
 
 // pace is how long a step runs before the database is queried for waiting sessions, and the interval of these queries.
@@ -25,17 +25,17 @@ type machine struct {
 	actors []*actor
 
 	mu       sync.Mutex
-	changed  *sync.Cond // with mu: an action has ended, or an actor is to give up
+	changed  *sync.Cond // with mu: signalled when an action has ended, or an actor must give up
 	clock    int64
 	progress int // number of ended actions
 	waits    int // steps after which a session was waiting
 	history  []*op
-	notify   chan struct{} // has something after each change
+	notify   chan struct{} // gets a value after each change
 
-	alone sync.Mutex // held for each action where none waits inside of the database
+	alone sync.Mutex // held during each action if no session waits in the database
 }
 
-// An actor is a session at work.
+// An actor is a session that executes its steps.
 type actor struct {
 	*session
 	steps  chan string
@@ -44,7 +44,7 @@ type actor struct {
 	giveUp bool
 }
 
-// run runs an order from the beginning. What happened is in the machine's history.
+// run runs an order from the beginning. The machine's history has the results.
 func (l *lab) run(ctx context.Context, w *watch, sc *scenario, order []int) (m *machine, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, harness.Patience, errNotInTime)
 	defer cancel()
@@ -87,7 +87,7 @@ func (l *lab) run(ctx context.Context, w *watch, sc *scenario, order []int) (m *
 	return m, err
 }
 
-// wake has all look again.
+// wake makes all actors check again.
 func (m *machine) wake() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +98,7 @@ func (m *machine) wake() {
 	}
 }
 
-// work does the actor's steps.
+// work executes the actor's steps.
 func (m *machine) work(ctx context.Context, a *actor) {
 	for step := range a.steps {
 		parts := a.parts(step, m.sc)
@@ -151,7 +151,8 @@ func (m *machine) act(ctx context.Context, a *actor, name string) bool {
 	}
 }
 
-// skips: a session that didn't get what the rules want writes nothing, and a transaction that is lost is only ended.
+// skips reports whether the actor leaves an action out. Without what the rules need, a session doesn't write. A lost
+// transaction is only ended.
 func (a *actor) skips(name string) bool {
 	if name == "commit" || name == "rollback" {
 		return a.tx == nil
@@ -165,8 +166,8 @@ func (a *actor) skips(name string) bool {
 	return a.dead && a.tx != nil || !a.ready
 }
 
-// again waits until another has ended something since the progress at, and reports whether the action is to be tried
-// again.
+// again waits until another actor has ended an action since the progress at, and reports whether the actor should try
+// its action again.
 func (m *machine) again(ctx context.Context, a *actor, at int) bool {
 	m.mu.Lock()
 	a.busyAt = at
@@ -184,7 +185,7 @@ func (m *machine) again(ctx context.Context, a *actor, at int) bool {
 	return true
 }
 
-// note adds what has ended to the history.
+// note adds an ended action to the history.
 func (m *machine) note(a *actor, o *op) {
 	m.mu.Lock()
 	m.clock++

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An outcome is what came of a step.
+// An outcome is the result of a step.
 type outcome string
 
 const (
@@ -23,7 +23,7 @@ const (
 	lost       outcome = "not held"
 	sealed     outcome = "sealed"
 
-	// Errors of the database that concurrent sessions may cause.
+	// These are errors that concurrent sessions may get from the database.
 	serialization outcome = "serialization failure"
 	deadlock      outcome = "deadlock"
 	busy          outcome = "busy"
@@ -50,7 +50,7 @@ type op struct {
 	outcome outcome
 	err     error
 
-	began, ended int64 // in the order of all beginnings and ends
+	began, ended int64 // numbers in the order of all beginnings and ends
 	txBegan      int64 // 0 outside of a transaction
 }
 
@@ -72,7 +72,7 @@ func (o *op) String() string {
 	return text
 }
 
-// A row is one of books.
+// A row is a row of books.
 type row struct {
 	tag, price, mark, serial, attempt int64
 	editor                            string
@@ -95,7 +95,7 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// shown is what can be read of the rows.
+// shown returns the rows as a reader sees them.
 func (s *state) shown() string {
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
@@ -115,7 +115,8 @@ func (s *state) shown() string {
 	return strings.Join(all, "; ")
 }
 
-// do does an action, unless something refuses it, and returns the answer or each reason to refuse it.
+// do makes an op's changes in the state, unless it must be refused, and returns the answer or each reason for a
+// refusal.
 func (s *state) do(o *op) (answer string, reasons []outcome) {
 	if w, ok := writes[o.action]; ok {
 		return "", s.write(o, w)
@@ -203,7 +204,7 @@ func (s *state) reaches(o *op) bool {
 	return !ok || w.inserts || slices.ContainsFunc(w.ids, func(id int) bool { _, ok := s.rows[id]; return ok })
 }
 
-// token is what the op presents for a row.
+// token returns the token that the op presents for a row.
 func (o *op) token(id int) int64 {
 	if t, ok := o.tokens[id]; ok {
 		return t
@@ -211,7 +212,7 @@ func (o *op) token(id int) int64 {
 	return o.tokens[0]
 }
 
-// refusals are the reasons for which the rules refuse a write that reaches existing rows.
+// refusals returns the reasons for which the rules refuse a write to existing rows.
 func (s *state) refusals(o *op, w write, existing []int) (reasons []outcome) {
 	add := func(why outcome, holds bool) {
 		if holds && !slices.Contains(reasons, why) {
@@ -246,7 +247,7 @@ func (s *state) refusals(o *op, w write, existing []int) (reasons []outcome) {
 	return reasons
 }
 
-// lock is a request for row 1's edit lock, or its release.
+// lock is an op that requests row 1's edit lock or releases it.
 func (s *state) lock(o *op) []outcome {
 	r, ok := s.rows[1]
 	switch {
@@ -285,7 +286,7 @@ func (s *state) claim() string {
 	return strings.Join(all, " ")
 }
 
-// lease is what happens to the lease.
+// lease is an op on the lease.
 func (s *state) lease(o *op) (string, []outcome) {
 	switch o.action {
 	case "acquire":

@@ -38,7 +38,7 @@ func orders(left, twins []int) (all [][]int) {
 	return all
 }
 
-// hasTwinBefore reports whether a session of the same kind, with a lower number, has yet to begin.
+// hasTwinBefore reports whether a session of the same kind, with a lower number, hasn't begun yet.
 func hasTwinBefore(i int, twins []int, begun []bool) bool {
 	for j := range i {
 		if twins[i] != 0 && twins[j] == twins[i] && !begun[j] {
@@ -48,7 +48,7 @@ func hasTwinBefore(i int, twins []int, begun []bool) bool {
 	return false
 }
 
-// There are as many orders as there are ways to mix the sessions, each once, and of those of twins a half.
+// The number of orders is the number of ways to interleave the sessions. Of twins it is half.
 func TestOrdersAreAll(t *testing.T) {
 	for _, tt := range []struct {
 		left, twins []int

@@ -13,7 +13,7 @@ import (
 // atOnce is how many orders run concurrently, each on separate databases.
 const atOnce = 6
 
-// Every order of every scenario has a sequence that explains it.
+// For every order of every scenario there is a sequence that explains it.
 func TestOrders(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
@@ -65,13 +65,13 @@ func (d *database) runAll(t *testing.T, m mode, all map[string][]*scenario, run 
 	}
 }
 
-// A job is an order of a scenario that is to be run.
+// A job is an order of a scenario to run.
 type job struct {
 	sc    *scenario
 	order []int
 }
 
-// runOrders runs all orders of the scenarios in the labs, and adds what came of them.
+// runOrders runs all orders of the scenarios in the labs, and adds up the results.
 func runOrders(t *testing.T, labs []*lab, w *watch, scenarios []*scenario, f *figure) {
 	began := time.Now()
 	own := figure{outcomes: make(map[outcome]int)}

@@ -49,7 +49,7 @@ func outcomeOf(err error) outcome {
 	return coded(err)
 }
 
-// coded reads a database's own error.
+// coded classifies a database's own error.
 func coded(err error) outcome {
 	switch state := harness.SQLState(err); {
 	case state == "40001":

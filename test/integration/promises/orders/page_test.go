@@ -13,12 +13,12 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// page has what was counted, and the figures of one run.
+// page has the numbers of orders, and the figures of one run.
 const page = "../../../../docs/data/orders.md"
 
 var update = flag.Bool("update-orders", false, "write what is counted, and what came of it, into docs/data/orders.md")
 
-// A figure is what came of the orders of a mode.
+// A figure is the sum of the results in a mode.
 type figure struct {
 	database, mode string
 	orders, waited int
@@ -48,7 +48,7 @@ func (f *figure) merge(of figure) {
 	}
 }
 
-// refused is how many were refused for a reason of the rules.
+// refused returns how many actions the rules have refused.
 func (f *figure) refused() (n int) {
 	for o, times := range f.outcomes {
 		if o != done && o != constraint && !o.isConcurrency() {
@@ -118,7 +118,7 @@ func controlTable(caught map[string]map[string][]int) string {
 	return b.String()
 }
 
-// counted shows how many orders each ruleset has on each database.
+// counted shows the number of orders of each ruleset on each database.
 func counted() string {
 	var b strings.Builder
 	b.WriteString("| rules |")
@@ -149,7 +149,7 @@ func counted() string {
 	return b.String() + "\n"
 }
 
-// record writes a section of the page, which stands between two comments, if that is wanted.
+// record writes a section of the page, between two comments, if the flag for this is set.
 func record(t *testing.T, section, text string) {
 	t.Helper()
 	if !*update {

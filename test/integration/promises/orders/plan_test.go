@@ -1,7 +1,8 @@
 package orders_test
 
-// plan are the scenarios of a database, by mode and by ruleset. A short one has of each ruleset the first scenario in
-// one mode, in turn, and those that bring two steps together which were not yet; of each at most fewest orders.
+// plan returns the scenarios of a database, by mode and by ruleset. A short plan has, of each ruleset, the first
+// scenario in one mode, with the modes in turn, and the scenarios in which two steps meet for the first time. Each has
+// at most fewest orders.
 func (d *database) plan(short bool) map[string]map[string][]*scenario {
 	all := make(map[string]map[string][]*scenario)
 	met := make(map[[2]string]bool)
@@ -32,7 +33,7 @@ func (d *database) plan(short bool) map[string]map[string][]*scenario {
 // fewest is how many orders of a scenario a short run has.
 const fewest = 15
 
-// pairs calls f with each two steps of different sessions, until that returns false.
+// pairs calls f with each two steps of different sessions, until f returns false.
 func (s *scenario) pairs(f func(pair [2]string) bool) {
 	for i, script := range s.scripts {
 		for _, other := range s.scripts[i+1:] {
@@ -47,7 +48,7 @@ func (s *scenario) pairs(f func(pair [2]string) bool) {
 	}
 }
 
-// meets reports whether two steps of different sessions are together that haven't met.
+// meets reports whether two steps of different sessions meet in the scenario that haven't met in others.
 func (s *scenario) meets(met map[[2]string]bool) (fresh bool) {
 	s.pairs(func(pair [2]string) bool {
 		fresh = !met[pair]
@@ -64,7 +65,7 @@ func (s *scenario) meet(met map[[2]string]bool) {
 	})
 }
 
-// count is how many orders the scenarios have.
+// count returns the number of the scenarios' orders.
 func count(scenarios []*scenario) (n int) {
 	for _, sc := range scenarios {
 		n += len(sc.orders())

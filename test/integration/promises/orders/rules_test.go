@@ -30,7 +30,7 @@ func (r ruleset) has(name string) bool { return slices.Contains(r, name) }
 
 func (r ruleset) String() string { return strings.Join(r, " + ") }
 
-// options are what a database is opened with.
+// options returns the options with which the ruleset's database is opened.
 func (r ruleset) options() []sqlfence.Option {
 	var books []sqlfence.Rule
 	for _, name := range r {
@@ -71,7 +71,7 @@ func with(names ...string) (r ruleset) {
 	return r
 }
 
-// alone reports whether r is a single rule with the rules that it needs.
+// alone reports whether r is a single rule, with the rules that this rule needs.
 func (r ruleset) alone() bool {
 	return slices.ContainsFunc(ruleNames, func(name string) bool { return slices.Equal(r, with(name)) })
 }
@@ -82,7 +82,7 @@ func (r ruleset) accepted(d sqlfence.Dialect) bool {
 	return err == nil
 }
 
-// rulesets are each rule, and each pair of rules that may stand together, with what they need.
+// rulesets are each rule, and each pair of rules that may be combined, with the rules that they need.
 func rulesets(d sqlfence.Dialect) (all []ruleset) {
 	for i, name := range ruleNames {
 		all = append(all, with(name))

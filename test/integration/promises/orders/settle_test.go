@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// open returns the actors that have something to do.
+// open returns the actors that still have steps.
 func (m *machine) open() (open []*actor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -19,7 +19,7 @@ func (m *machine) open() (open []*actor) {
 	return open
 }
 
-// settle waits until each session has ended its steps or waits.
+// settle waits until each session has ended its steps or waits for a lock.
 func (m *machine) settle(ctx context.Context) error {
 	for {
 		if m.refused() {
@@ -46,7 +46,7 @@ func (m *machine) settle(ctx context.Context) error {
 	}
 }
 
-// end waits until something has changed, at the end of an order.
+// end waits for a change at the end of an order.
 func (m *machine) end(ctx context.Context) error {
 	if m.watch == nil {
 		return m.settle(ctx)
@@ -85,7 +85,7 @@ func (m *machine) progressed() int {
 	return m.progress
 }
 
-// refused reports whether all that have something to do were refused since the last action that has ended.
+// refused reports whether all actors with steps were refused since the last action ended.
 func (m *machine) refused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,14 +113,14 @@ func (m *machine) wait(open []*actor, waits map[int]waiter) bool {
 	return waiting >= len(open)
 }
 
-// circle reports whether a session waits, by way of others, for the target.
+// circle reports whether a session waits for the target, directly or by way of other sessions.
 func circle(id, target int, waits map[int]waiter, seen []int) bool {
 	return slices.ContainsFunc(waits[id].of, func(other int) bool {
 		return other == target || !slices.Contains(seen, other) && circle(other, target, waits, append(seen, other))
 	})
 }
 
-// giveUpLast has the actor give up that was refused, where all wait for each other for ever.
+// giveUpLast makes the last actor with steps give up, because all would wait for ever.
 func (m *machine) giveUpLast() {
 	m.mu.Lock()
 	for _, a := range slices.Backward(m.actors) {

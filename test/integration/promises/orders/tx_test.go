@@ -46,7 +46,7 @@ func (p *place) begin(ctx context.Context, db *sql.DB) (*tx, error) {
 	return &tx{conn, send("COMMIT", true), send("ROLLBACK", true)}, nil
 }
 
-// unbound leaves the context out.
+// unbound turns f into a function that ignores its context.
 func unbound(f func() error) func(context.Context) error {
 	return func(context.Context) error { return f() }
 }

@@ -16,7 +16,7 @@ type seen struct {
 	err   error
 }
 
-// newWatch is nil where no session waits inside of the database.
+// newWatch returns nil if no session waits in the database.
 func (d *database) newWatch(t *testing.T, p *place) *watch {
 	if d.waits == nil {
 		return nil

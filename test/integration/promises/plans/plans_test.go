@@ -29,7 +29,7 @@ var rules = []struct {
 	{"EditLock", []sqlfence.Rule{sqlfence.EditLock("locked_by", "locked_at", "locked_until")}},
 }
 
-// A shape is a kind of condition. Databases without it are left out.
+// A shape is a kind of condition, for the databases that have it.
 type shape struct {
 	name, condition string
 	without         string
@@ -52,12 +52,13 @@ var shapes = []shape{
 	{name: "no condition"},
 }
 
-// unrepeated are the shapes that can't be evaluated twice, and without a condition SQLite empties the table unread.
+// unrepeated are the shapes that can't be evaluated twice. Without a condition SQLite deletes all rows without reading
+// them.
 var unrepeated = []string{"function", "LIMIT in subquery", "no condition"}
 
 var kinds = []string{"DELETE", "DELETE RETURNING", "DELETE LIMIT", "UPDATE", "UPDATE LIMIT", "MERGE DELETE", "MERGE UPDATE"}
 
-// statement returns the statement of a kind with a condition; empty where the database has none.
+// statement returns the statement of a kind with the condition, or "" if the database can't have it.
 func (s shape) statement(b harness.Base, kind string) string {
 	engine := map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "postgres", sqlfence.MySQL: "mysql", sqlfence.SQLite: "sqlite"}[b.Dialect]
@@ -104,7 +105,7 @@ func (s shape) statement(b harness.Base, kind string) string {
 	return begin
 }
 
-// merge returns the MERGE of PostgreSQL that does this where the condition and that of the join hold.
+// merge returns PostgreSQL's MERGE that does this to rows that satisfy the condition and the join's condition.
 func (s shape) merge(does string) string {
 	on := "books.id = small.doc"
 	switch {
@@ -124,7 +125,7 @@ func (s shape) merge(does string) string {
 // only a few without it. MariaDB locks all rows that a statement reads, the other databases only the written rows.
 func TestGuardedStatementsReadTheRowsOfBareOnes(t *testing.T) {
 	var order []string             // databases with a kind of statement and the conditions that read more
-	under := map[string][]string{} // the same, to the names of the rules
+	under := map[string][]string{} // the same lines, each with the names of the rules
 	compared := rules
 	if testing.Short() {
 		compared = rules[:1]
@@ -162,7 +163,7 @@ func TestGuardedStatementsReadTheRowsOfBareOnes(t *testing.T) {
 	}
 }
 
-// A guard on PostgreSQL names its operators with their schema, and an index finds the names of the ledger nevertheless.
+// A guard on PostgreSQL qualifies its operators with their schema. An index still finds the ledger's names.
 func TestGuardReadsTheLedgerByItsIndex(t *testing.T) {
 	ledger, key := sqlfence.Ledger(), sqlfence.Key("id")
 	for _, b := range harness.Bases[:2] {
@@ -185,7 +186,7 @@ func TestGuardReadsTheLedgerByItsIndex(t *testing.T) {
 	}
 }
 
-// readMore returns the conditions by which a kind of statement reads more rows than without its guard.
+// readMore returns the conditions with which a kind of statement reads more rows under its guard than without it.
 func (sh *library) readMore(t *testing.T, kind, rule string) (names []string) {
 	t.Helper()
 	for _, s := range shapes {
@@ -200,7 +201,7 @@ func (sh *library) readMore(t *testing.T, kind, rule string) (names []string) {
 	return names
 }
 
-// A library is a shop with many books, and a small table with the keys of three.
+// A library is a shop with many books, and a small table with the keys of three books.
 type library struct {
 	*harness.Shop
 	counted *sql.DB
@@ -232,7 +233,7 @@ func newLibrary(t *testing.T, b harness.Base, rules []sqlfence.Rule) *library {
 	return sh
 }
 
-// sent returns what the driver gets of a statement, which is undone.
+// sent returns the text that the driver gets for a statement, and rolls the statement back.
 func (sh *library) sent(ctx context.Context, t *testing.T, statement string) (text string, args []any) {
 	t.Helper()
 	tx := harness.Begin(ctx, t, sh.counted, sql.LevelDefault)
@@ -253,7 +254,7 @@ func (sh *library) sent(ctx context.Context, t *testing.T, statement string) (te
 	return text, args
 }
 
-// read returns how many rows of the table a statement reads. It is undone.
+// read returns how many rows of the table a statement reads, and rolls the statement back.
 func read(t *testing.T, sh *library, db *sql.DB, statement string) (n int) {
 	t.Helper()
 	keys := harness.HoldingKeys(t, 7, 1, 8007, 1, 8008, 1, 8009, 1)

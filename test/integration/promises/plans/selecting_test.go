@@ -68,7 +68,7 @@ func TestStaleDeleteWithSubqueryOrFunctionIsRefused(t *testing.T) {
 	})
 }
 
-// The guard comes before a trigger that writes in place of the DELETE.
+// The guard is evaluated before a trigger that replaces the DELETE by an UPDATE.
 func TestStaleSoftDeleteOfTriggerIsRefused(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))

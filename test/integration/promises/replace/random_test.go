@@ -55,7 +55,7 @@ type lab struct {
 	*harness.Shop
 	r             *rand.Rand
 	keyed, ledger bool
-	made          string // the table
+	made          string // the statement that created the table
 	index         bool   // the index that the test creates and drops exists
 	tag           int
 
@@ -73,7 +73,7 @@ func (l *lab) some() string {
 	return strings.Join(some[:n], ", ")
 }
 
-// create makes a table with up to four unique keys, and rows with marks.
+// create creates a table with up to four unique keys, and rows with stored tokens.
 func (l *lab) create(t *testing.T) {
 	var parts []string
 	primary := l.r.IntN(5)
@@ -117,13 +117,13 @@ func (l *lab) create(t *testing.T) {
 	}
 	for range 12 {
 		l.tag++
-		// What breaks a constraint is left out.
+		// A row that violates a constraint isn't inserted.
 		_, _ = l.Plain.ExecContext(t.Context(), fmt.Sprintf("INSERT INTO books (a, b, c, d, tag, fence_token) VALUES (%s, %s, %s, %s, %d, %s)",
 			l.value(), l.value(), l.value(), l.value(), l.tag, l.one("NULL", "3", "4", "5", "6", "'7'")))
 	}
 }
 
-// reshape makes an index, or drops it.
+// reshape creates an index, or drops it.
 func (l *lab) reshape(t *testing.T) {
 	if l.r.IntN(5) > 0 {
 		return
@@ -137,12 +137,12 @@ func (l *lab) reshape(t *testing.T) {
 	}
 }
 
-// value returns a value that equals other values, by affinity or collation.
+// value returns a value that may equal other values, by affinity or collation.
 func (l *lab) value() string {
 	return l.one("1", "2", "1.0", "'1'", "'1.0'", "'a'", "'A'", "'a '", "'b'", "NULL", "-1", "'-1'", "2", "'2'", "9007199254740993", "'9007199254740993.0'")
 }
 
-// arg is a value as an argument.
+// arg returns a value as an argument.
 func (l *lab) arg() any {
 	return []any{int64(1), int64(2), 1.0, 2.5, "1", "1.0", "a", "A", "b", "b ", []byte("a"), nil, int64(-1), 9007199254740992.0, int64(9007199254740993), true}[l.r.IntN(16)]
 }
@@ -179,7 +179,7 @@ func (l *lab) statement() (query string, args []any) {
 	return query, args
 }
 
-// A row holds a row's values without the mark, its key, and the mark.
+// A row has a row's values without its stored token, its key, and the stored token.
 type row struct {
 	values, key string
 	mark        int64
@@ -191,7 +191,7 @@ type asker interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// rows returns those of the table, by their tags.
+// rows returns the table's rows, by their tags.
 func (l *lab) rows(t *testing.T, in asker) map[int]row {
 	t.Helper()
 	got := map[int]row{}
@@ -234,7 +234,7 @@ func (l *lab) try(t *testing.T) {
 	}
 	ctx, held := l.hold(t, token)
 	in := asker(l.DB)
-	if l.r.IntN(3) == 0 { // where a failed statement has to be undone alone
+	if l.r.IntN(3) == 0 { // in a transaction a failed statement must be undone alone
 		tx, err := l.DB.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func (l *lab) try(t *testing.T) {
 	}
 }
 
-// hold returns a context with a token, or with those of some keys, and whether it has that of a key.
+// hold returns a context with a token, or with tokens of some keys, and whether it has a given key's token.
 func (l *lab) hold(t *testing.T, token int64) (context.Context, func(key string) bool) {
 	if !l.keyed {
 		return harness.Holding(t, token), func(string) bool { return true }
@@ -318,7 +318,7 @@ func (l *lab) judge(t *testing.T, before, want, got map[int]row, held func(strin
 	}
 }
 
-// same fails unless what is left is what the bare driver leaves, and new rows have the token.
+// same fails the test unless the rows are those of the bare driver, and new rows have stored the token.
 func (l *lab) same(t *testing.T, before, want, got map[int]row, token int64) {
 	for tag, r := range want {
 		if _, old := before[tag]; !old {

@@ -29,7 +29,7 @@ func TestReplaceIsStale(t *testing.T) {
 				sh.Reset(t, 5)
 				sh.Exec(t, "UPDATE books SET fence_token = 9 WHERE id = 1")
 				unchanged := sh.Unchanged(t)
-				for range 2 { // the keys aren't known, and are
+				for range 2 { // sqlfence doesn't know the keys at first, and then does
 					_, err := form.Run(harness.Holding(t, 8), sh.DB, w)
 					if harness.WantStale(t, err, 8, 9); t.Failed() {
 						t.Fatalf("%s by %s", query, form.Name)
@@ -100,8 +100,8 @@ func TestReplaceFindsNewIndexes(t *testing.T) {
 	})
 }
 
-// A transaction that begins with the first REPLACE of its pool waits for another writer, as any write does: to read the
-// unique keys takes it no earlier snapshot than that.
+// A pool's first REPLACE begins a transaction while another connection writes. It waits for the writer, as any write
+// does, because reading the unique keys takes no earlier snapshot.
 func TestFirstReplaceWaitsForAnotherWriter(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, fence)
@@ -209,7 +209,7 @@ func TestReplaceIsRefused(t *testing.T) {
 	})
 }
 
-// A temporary table that a session puts before the one whose keys are known is found out.
+// A session creates a temporary table of the name of a table whose keys are known. sqlfence notices this.
 func TestReplaceOfATemporaryTable(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, fence)
@@ -237,7 +237,7 @@ func TestReplaceOfATemporaryTable(t *testing.T) {
 	})
 }
 
-// Where all tables are covered by a pattern, and in an attached file, the unique keys are those of the written table.
+// Under a pattern for all tables, and in an attached file, the unique keys are those of the written table.
 func TestReplaceElsewhere(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -274,7 +274,7 @@ func TestReplaceElsewhere(t *testing.T) {
 	})
 }
 
-// Observe refuses nothing: a REPLACE that would be refused is sent as it was written, and leaves no mark.
+// Observe mode sends a REPLACE that Enforce mode would refuse unchanged, and stores no token.
 func TestReplaceObserved(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, fence)
@@ -303,7 +303,7 @@ func TestReplaceObserved(t *testing.T) {
 	})
 }
 
-// The forms of other programs, on tables as theirs: a stale holder's is refused, and the newest one's passes.
+// REPLACE statements of other programs, on their tables: a stale holder's is refused, and the newest holder's passes.
 func TestReplaceOfPrograms(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		for _, c := range []struct {
