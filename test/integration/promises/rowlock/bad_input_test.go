@@ -109,7 +109,7 @@ func TestRowLockNoTable(t *testing.T) {
 	})
 }
 
-// Names that need quotes, a schema, a key of two columns, other columns' names.
+// Locks work with names that need quotes, with a schema, with a key of two columns, and with other columns' names.
 func TestRowLockNames(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -118,7 +118,7 @@ func TestRowLockNames(t *testing.T) {
 		switch b.Dialect {
 		case sqlfence.SQLite:
 			name, typ = `main."In voice?"`, "integer"
-		case sqlfence.MySQL: // which keeps a table's name as it is written, or folds it
+		case sqlfence.MySQL: // MySQL keeps a table's name as written, or folds it
 			name, typ, number, until = "`in voice?`", "bigint", "`number`", "`un``til`"
 		}
 		harness.MustExec(t, db, fmt.Sprintf(`CREATE TABLE %s (region varchar(20), %s integer, ver$ion integer NOT NULL, who text, at %s, %s %[3]s, PRIMARY KEY (region, %[2]s))`, name, number, typ, until))
@@ -143,10 +143,9 @@ func TestRowLockNames(t *testing.T) {
 	})
 }
 
-// Package rowlock and the rule EditLock agree on who is nobody, in columns of both types
-// and in IDs.
+// Package rowlock and the rule EditLock agree on the values that mean no holder, in columns of both types and in IDs.
 func TestNobody(t *testing.T) {
-	values := map[string]bool{ // how SQL writes them; whether they are nobody
+	values := map[string]bool{ // values in SQL; whether they mean no holder
 		"NULL": true, "''": true, "' '": true, "0": true, "'0'": true, "'00'": true, "'-0'": true, "' 0'": true, "'0.0'": true, "' +0. '": true, "'-.00'": true,
 		"7": false, "'7'": false, "'-7'": false, "'07'": false, "'ada'": false, "'0a'": false,
 		"'-'": false, "'.'": false, "'+.'": false, "'0-'": false, "'0-0'": false, "'-0-'": false, "'--0'": false, "'0+.'": false, "'0 0'": false, "'0.0.0.0'": false,
@@ -176,7 +175,7 @@ func TestNobody(t *testing.T) {
 				if value == "NULL" {
 					continue
 				}
-				// As an ID it is refused where it may be nobody, whatever the columns are.
+				// As an ID such a value is refused, whatever the columns' types are.
 				var id any = strings.Trim(value, "'")
 				if n, err := strconv.Atoi(value); err == nil {
 					id = n
@@ -194,13 +193,13 @@ func TestNobody(t *testing.T) {
 	})
 }
 
-// isInteger reports whether a column of integers takes a value that SQL writes so.
+// isInteger reports whether an integer column accepts a value in this SQL form.
 func isInteger(value string) bool {
 	_, err := strconv.Atoi(strings.TrimSpace(strings.Trim(value, "'")))
 	return value == "NULL" || err == nil
 }
 
-// What can be loaded, and what can't: the lock is not lost sight of.
+// Columns that can be loaded, and columns that can't: then the error leaves the lock as it is.
 func TestRowLockLoadMismatch(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}
@@ -227,24 +226,24 @@ func TestRowLockLoadMismatch(t *testing.T) {
 	})
 }
 
-// Only the database's clock counts. Moving the times in the row is the same as
-// moving that clock the other way.
+// Only the database's clock counts. To move the times in the row has the same effect as to move this clock the other
+// way.
 func TestRowLockClockJumps(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		d.mustRequest(t, edit(d.ada))
-		// Forth by an hour: the lock has lapsed; nothing else has happened to it.
+		// The clock jumps an hour forward: the lock has lapsed, and nothing else has changed.
 		d.set(t, d.user(d.ada), d.time(-3000))
 		d.mustRequest(t, edit(d.bob))
-		// Back by a day, after bob got it: it lives longer, and is still bob's.
+		// The clock jumps a day back after bob's request: his lock lives longer, and is still his.
 		d.set(t, d.user(d.bob), d.time(86400+600))
 		_, err := d.request(t, edit(d.ada))
 		d.wantLocked(t, err, d.bob)
-		// Then bob started to edit in the future, which is no more than odd.
+		// By this clock bob started to edit in the future, which does no harm.
 		d.exec(t, "UPDATE invoice SET editedsince = "+d.time(86400))
 		lock := d.mustRequest(t, edit(d.bob))
 		near(t, "Since", lock.Since, time.Now().Add(24*time.Hour))
 		near(t, "Expiry", lock.Expiry, time.Now().Add(10*time.Minute))
-		// Whatever the clock did, an old version isn't saved, and a current one is.
+		// After all jumps of the clock an old version isn't saved, and the current one is.
 		old := edit(d.bob)
 		old.Serial = 0
 		err = d.do(t.Context(), func(table *rowlock.Table) error { return table.SaveRelease(d.holder(t), old, saving(30)) })
@@ -283,7 +282,7 @@ func TestRowLockClockOfTheStatement(t *testing.T) {
 	})
 }
 
-// An administrator's lock without an end.
+// An administrator gives a lock that never lapses.
 func TestRowLockForEver(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect != sqlfence.Postgres {
@@ -303,8 +302,7 @@ func TestRowLockForEver(t *testing.T) {
 	})
 }
 
-// A row that can't take the lock, since a trigger undoes it, is an error and no
-// endless loop.
+// A trigger undoes each change of the lock's columns. The request returns an error, and doesn't loop for ever.
 func TestRowLockThatATriggerUndoes(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect != sqlfence.Postgres {
@@ -320,7 +318,7 @@ func TestRowLockThatATriggerUndoes(t *testing.T) {
 	})
 }
 
-// The fence stays around the save, and the lock's own statements need no token.
+// The guard also works in a save, and the lock's own statements need no token.
 func TestRowLockBesideAFence(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		d := &desk{Setting: s, ada: "ada", bob: "bob", fence: true}

@@ -17,8 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// repeat runs an operation as an application would that repeats transactions at
-// the higher levels.
+// repeat repeats an operation after a serialization failure, as an application does at the higher isolation levels.
 func (d *desk) repeat(ctx context.Context, operation func(*rowlock.Table) error) error {
 	if !d.inTx {
 		return operation(d.invoice)
@@ -83,7 +82,7 @@ func TestRowLockNoLostUpdate(t *testing.T) {
 			}
 			wg.Go(func() {
 				for done := 0; done < saves; {
-					// The lock lapses while user edits, if i is odd.
+					// If i is odd, the lock lapses while the user edits.
 					e := rowlock.Edit{ID: 7, User: user}
 					if i%2 == 1 {
 						e.TTL = 1e6
@@ -98,7 +97,7 @@ func TestRowLockNoLostUpdate(t *testing.T) {
 						err = d.repeat(t.Context(), func(table *rowlock.Table) error {
 							err := table.SaveRelease(d.holder(t), e, saving(total+1))
 							if errors.Is(err, sqlfence.ErrConflict) {
-								return fmt.Errorf("%w: %v", sqlfence.ErrLocked, err) // not to be repeated with the old total
+								return fmt.Errorf("%w: %v", sqlfence.ErrLocked, err) // repeat must not use the old total
 							}
 							return err
 						})
@@ -110,7 +109,7 @@ func TestRowLockNoLostUpdate(t *testing.T) {
 						t.Errorf("%v: %v", user, err)
 						return
 					default:
-						time.Sleep(time.Millisecond) // users who ask without a pause leave the holder no time
+						time.Sleep(time.Millisecond) // without a pause the requests leave the holder no time
 					}
 				}
 			})
@@ -184,7 +183,7 @@ func TestRowLockDecidesOnTheNewest(t *testing.T) {
 	})
 }
 
-// What the methods cost in round trips, granted and refused.
+// The methods' round trips, if they are granted and if they are refused.
 func TestRowLockRoundTrips(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Returns() {

@@ -17,12 +17,12 @@ import (
 type desk struct {
 	harness.Setting
 	fence    bool   // db is fenced, and so is the table
-	inTx     bool   // each operation is in a transaction of the caller, at the setting's level
+	inTx     bool   // each operation is in a caller's transaction, at the setting's level
 	ada, bob any    // users, as text or as number
 	users    string // the type of the users' column; empty: derived from ada
 
 	source  string
-	plain   *sql.DB // the base driver alone: to prepare and to look
+	plain   *sql.DB // the base driver alone, to prepare and to read rows
 	db      *sql.DB
 	invoice *rowlock.Table
 }
@@ -89,7 +89,7 @@ func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	if d.fence {
 		d.db = d.Fenced(t, d.source, sqlfence.WithTable("invoice", sqlfence.RowFence("fence_token")))
 	}
-	d.db.SetMaxIdleConns(12) // as many as there are users at most
+	d.db.SetMaxIdleConns(12) // one for each of the most users
 	d.invoice = d.table(t, opts...)
 }
 
@@ -102,7 +102,7 @@ func (d *desk) table(t testing.TB, opts ...rowlock.Option) *rowlock.Table {
 	return table
 }
 
-// exec executes around the fence.
+// exec executes a statement by the base driver.
 func (d *desk) exec(t testing.TB, query string) {
 	t.Helper()
 	harness.MustExec(t, d.plain, query)
@@ -133,7 +133,7 @@ func (d *desk) request(t testing.TB, e rowlock.Edit) (lock rowlock.Lock, err err
 	return lock, err
 }
 
-// mustRequest is request for a lock that is to be had.
+// mustRequest is request for a lock that must be granted.
 func (d *desk) mustRequest(t testing.TB, e rowlock.Edit) rowlock.Lock {
 	t.Helper()
 	lock, err := d.request(t, e)
@@ -143,10 +143,10 @@ func (d *desk) mustRequest(t testing.TB, e rowlock.Edit) rowlock.Lock {
 	return lock
 }
 
-// edit is user's wish to edit row 7 at version 1.
+// edit returns a user's Edit of row 7 at version 1.
 func edit(user any) rowlock.Edit { return rowlock.Edit{ID: 7, Serial: 1, User: user} }
 
-// holder returns a context with what a write on the desk's table needs.
+// holder returns a context with the token that a write to the desk's table needs.
 func (d *desk) holder(t testing.TB) context.Context {
 	return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "invoice", Value: 1})
 }
@@ -170,7 +170,7 @@ func (d *desk) time(seconds int) string {
 	return fmt.Sprintf("(CAST(strftime('%%s', 'now') AS integer) * 1000 + %d)", seconds*1000)
 }
 
-// user is a user in SQL.
+// user returns a user's ID as SQL.
 func (d *desk) user(user any) string {
 	if text, ok := user.(string); ok {
 		return "'" + text + "'"
@@ -178,8 +178,7 @@ func (d *desk) user(user any) string {
 	return fmt.Sprint(user)
 }
 
-// set writes the lock's columns around everything: by in SQL, since an hour ago,
-// and an expiry in SQL.
+// set stores the lock's columns by the base driver: by as SQL, a start an hour ago, and the expiry as SQL.
 func (d *desk) set(t testing.TB, by, expiry string) {
 	t.Helper()
 	d.exec(t, "UPDATE invoice SET editedby = "+by+", editedsince = "+d.time(-3600)+", editedexpiry = "+expiry)
@@ -247,8 +246,7 @@ func wantLockConflict(t testing.TB, err error, expected, current int64) {
 	}
 }
 
-// near fails the test unless got is the time of the test's machine, which the
-// database runs on, within five minutes.
+// near fails the test unless got is within five minutes of want. The database runs on the test's machine.
 func near(t testing.TB, what string, got, want time.Time) {
 	t.Helper()
 	if d := got.Sub(want); d < -5*time.Minute || d > 5*time.Minute {

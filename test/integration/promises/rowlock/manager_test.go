@@ -221,7 +221,7 @@ func TestRowLockManagerFreesTheSilent(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// Locks of tables that another process manages are listed, and left alone.
+// Locks of a table that another process manages are listed, and not freed.
 func TestRowLockManagerOfAnotherTable(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		d.take(t, 7, d.ada, "s1")
@@ -314,7 +314,7 @@ func TestRowLockManagerRefusesOnce(t *testing.T) {
 	})
 }
 
-// A save that deletes the row leaves no lock of it in the list.
+// If a save deletes the row, the list has no lock of it.
 func TestRowLockManagerOfADeletedRow(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		d.take(t, 7, d.ada, "s1")

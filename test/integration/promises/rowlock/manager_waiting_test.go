@@ -24,7 +24,7 @@ func TestRowLockManagerLeavesNewLocks(t *testing.T) {
 			by := taken.by
 			d.exec(t, "UPDATE invoice SET editedby = NULL")
 			d.take(t, 7, d.ada, "s1")
-			// Written directly into the columns, so that rowlocks still has ada's first lock.
+			// The test writes the lock's columns directly, so rowlocks still has ada's first lock.
 			d.exec(t, "UPDATE invoice SET editedby = "+d.user(by)+", editedsince = "+taken.since)
 			for _, free := range []func() (int, error){
 				func() (int, error) { return m.FreeSession(t.Context(), "s1") },
@@ -40,8 +40,8 @@ func TestRowLockManagerLeavesNewLocks(t *testing.T) {
 	})
 }
 
-// While some come and go, others free what silent sessions have left: whoever has
-// just got the lock still has it.
+// Users take and release locks, while others free the locks of silent sessions. A user who has just got a lock keeps
+// it.
 func TestRowLockManagerFreesWhileOthersTake(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		if d.inTx {
@@ -56,7 +56,7 @@ func TestRowLockManagerFreesWhileOthersTake(t *testing.T) {
 					return
 				default:
 				}
-				// ada's session is a dead one; bob's and its like are alive.
+				// ada's session is dead. The sessions of bob and others are alive.
 				if _, err := m.FreeSession(t.Context(), "dead"); err != nil {
 					t.Error(err)
 					return
@@ -124,7 +124,7 @@ func TestRowLockManagerSetupAtOnce(t *testing.T) {
 	})
 }
 
-// A sign of life that comes after the silence was noticed still saves the lock.
+// If a heartbeat comes after the silence was noticed, and before the lock is freed, the lock stays.
 func TestRowLockManagerHeartbeatInTime(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		d := &desk{Setting: s, ada: "ada", bob: "bob"}

@@ -52,7 +52,7 @@ func TestRowLockInMySQLSessions(t *testing.T) {
 				t.Errorf("it is still locked: %v", err)
 			}
 		}
-		// An ID that the column would cut is refused, also where the database cuts in silence.
+		// An ID longer than the column is refused, even if the database would cut it without an error.
 		long := "a user whose ID is longer than the column"
 		if lock, err := table.Request(ctx, rowlock.Edit{ID: "7", Serial: 1, User: long}); err == nil {
 			t.Errorf("the lock is %+v", lock)
@@ -63,8 +63,8 @@ func TestRowLockInMySQLSessions(t *testing.T) {
 	})
 }
 
-// What was given up in the caller's transaction, which has the pool's only connection, is ended on the server
-// once the caller has rolled back.
+// A request is given up in the caller's transaction, on the pool's only connection. Once the caller has rolled back,
+// the server has ended the request's statement.
 func TestRowLockCancelledInATransactionOnMySQL(t *testing.T) {
 	d := &desk{Setting: harness.Setting{Base: harness.MySQL}, ada: "ada", bob: "bob"}
 	d.open(t)
@@ -83,6 +83,6 @@ func TestRowLockCancelledInATransactionOnMySQL(t *testing.T) {
 		if err := request.Wait(); !errors.Is(err, context.Canceled) {
 			t.Errorf("Request: %v", err)
 		}
-		_ = tx.Rollback() // of a connection that is closed
+		_ = tx.Rollback() // its connection is closed
 	}, func() bool { return d.Waiting(t, d.plain) == 0 })
 }

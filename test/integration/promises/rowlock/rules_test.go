@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The states that ada may find the row in, and what becomes of her operations.
-// Her edit is of version 1.
+// rowLockStates are the states in which ada may find the row, with the results of her operations. Her edit is of
+// version 1.
 var rowLockStates = []struct {
 	name string
 	set  func(t *testing.T, d *desk)
@@ -88,7 +88,7 @@ func TestRowLockRules(t *testing.T) {
 
 var rowLockSaves = map[string]bool{"SaveRelease": true, "SaveKeep": true}
 
-// rowLockOperations are what ada may do. check looks at the row afterwards.
+// rowLockOperations are ada's possible operations. check checks the row afterwards.
 var rowLockOperations = []struct {
 	name  string
 	run   func(t *testing.T, d *desk, table *rowlock.Table) error
@@ -124,11 +124,11 @@ var rowLockOperations = []struct {
 	}, func(t *testing.T, d *desk) { d.adaHolds(t, "total = 20 AND serial = 2") }},
 }
 
-// adaHolds wants her to hold the lock for the default term.
+// adaHolds fails the test unless ada holds the lock for the default term.
 func (d *desk) adaHolds(t *testing.T, also string) {
 	t.Helper()
 	d.holds(t, also+" AND editedby = "+d.user(d.ada)+" AND editedsince <= "+d.time(1)+
-		" AND editedexpiry > "+d.time(300)+" AND editedexpiry < "+d.time(610)) // some of it may have passed
+		" AND editedexpiry > "+d.time(300)+" AND editedexpiry < "+d.time(610)) // some of the term may have passed
 }
 
 // The methods that query a lock return what the corresponding operation would return.
@@ -199,7 +199,7 @@ func TestRowLockSinceStays(t *testing.T) {
 			"ada's request":  func(table *rowlock.Table) (rowlock.Lock, error) { return table.Request(t.Context(), edit(d.ada)) },
 			"bob's takeover": func(table *rowlock.Table) (rowlock.Lock, error) { return table.Request(t.Context(), edit(d.bob)) },
 		} {
-			d.set(t, d.user(d.ada), d.time(-1)) // since an hour ago, that is before first
+			d.set(t, d.user(d.ada), d.time(-1)) // started an hour ago, before first
 			err := d.do(t.Context(), func(table *rowlock.Table) error {
 				lock, err := take(table)
 				if err == nil && lock.Since.Before(first.Since) {
@@ -312,7 +312,7 @@ func TestRowLockSaveIsWhole(t *testing.T) {
 				}
 			}
 		}
-		// A second save of the same version is refused before it is called.
+		// A second save of the same version is refused before its work is called.
 		err := d.do(t.Context(), func(table *rowlock.Table) error {
 			_, err := table.SaveKeep(d.holder(t), edit(d.ada), saving(20))
 			return err
@@ -330,7 +330,7 @@ func TestRowLockSaveIsWhole(t *testing.T) {
 	})
 }
 
-// An ID is the same user as an integer and as a text, in a column of either type.
+// In a column of either type, an ID as an integer and as a text is the same user.
 func TestRowLockUsersInColumnsOfEitherType(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		for _, column := range []string{"text", "bigint"} {

@@ -11,11 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// How the version and the lock go together: the table that sums up the design
-// that both are taken from, a test for each of its rows.
+// How version and lock work together: a test for each rule of the design from which both come.
 func TestRowLockAndVersion(t *testing.T) {
 	writeAsRead := func(d *desk, total, version int) error {
-		// What every write does, lock or none.
+		// Every write increments the version, with or without a lock.
 		write := harness.Write{Query: "UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = 7 AND serial = $2"}.As(d.Dialect)
 		result, err := d.plain.Exec(write.Query, total, version)
 		if err != nil {
@@ -98,15 +97,15 @@ func TestRowLockAndVersion(t *testing.T) {
 			d.holds(t, "serial = 2")
 		}},
 		{"guarantee: no lost update ever; an early notice", func(t *testing.T, d *desk) {
-			// ada's lock lapses, bob takes over and saves, ada comes back.
+			// ada's lock lapses. bob takes it over and saves. Then ada tries to save.
 			d.mustRequest(t, edit(d.ada))
 			d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1))
 			d.mustRequest(t, edit(d.bob))
-			d.wantLocked(t, d.save(t, d.ada, 1), d.bob) // while bob edits
+			d.wantLocked(t, d.save(t, d.ada, 1), d.bob) // while bob has the lock
 			if err := d.save(t, d.bob, 1); err != nil {
 				t.Error(err)
 			}
-			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // and afterwards
+			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // after bob's save
 			d.holds(t, "total = 20 AND serial = 2")
 		}},
 		{"a save succeeds after the lock has lapsed, if the other has left the row unchanged", func(t *testing.T, d *desk) {
@@ -125,7 +124,7 @@ func TestRowLockAndVersion(t *testing.T) {
 	}
 }
 
-// save is user's save of 20 with the release of the lock.
+// save is a user's save of the total 20, which releases the lock.
 func (d *desk) save(t testing.TB, user any, version int64) error {
 	e := edit(user)
 	e.Serial = version

@@ -78,7 +78,7 @@ func TestRowLockTransferToNobody(t *testing.T) {
 	})
 }
 
-// A free lock is transferred as well, but not to a user who can't hold a lock.
+// A free lock can be transferred, too, but not to a user who can't hold a lock.
 func TestRowLockTransferFromNobody(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		d.exec(t, "UPDATE invoice SET serial = 3")
@@ -100,7 +100,7 @@ func TestRowLockTransferFromNobody(t *testing.T) {
 	})
 }
 
-// renewOld, saveOld and keepOld are what ada, who held the lock, tries to do at version 1.
+// renewOld, saveOld and keepOld are operations of ada, the former holder, at version 1.
 func (d *desk) renewOld(t *testing.T) error {
 	return d.do(t.Context(), func(table *rowlock.Table) error { _, err := table.Renew(t.Context(), edit(d.ada)); return err })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A fenced database adds the column as a bare one does, without an event, and then writes.
+// On a fenced database AddFence adds the column as on a bare one, without an event, and then guarded writes work.
 func TestAddFence(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -50,7 +50,7 @@ func TestAddFence(t *testing.T) {
 			}
 		}
 		for _, text := range sent.Texts() {
-			if !strings.HasPrefix(text, "S") { // SELECT, SHOW
+			if !strings.HasPrefix(text, "S") { // SELECT and SHOW
 				t.Errorf("again it has sent\n%s", text)
 			}
 		}
@@ -114,7 +114,7 @@ func settings(t *testing.T, b harness.Base, db *sql.DB) (value string) {
 	return value
 }
 
-// A column that can't be a fence column stays as it is, and is an error.
+// An existing column that can't be a fence column stays as it is, and AddFence returns an error.
 func TestAddFenceBesideAnother(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		kinds := map[sqlfence.Dialect][]string{
@@ -169,7 +169,7 @@ func columns(t *testing.T, b harness.Base, db *sql.DB) string {
 	}[b.Dialect]))
 }
 
-// Names are read as WithTable reads them, and no name ends a text.
+// Names are parsed as by WithTable, and no name can end a statement's text.
 func TestAddFenceNames(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -286,7 +286,7 @@ func TestAddFenceErrors(t *testing.T) {
 	})
 }
 
-// Several at once add one column.
+// Several calls of AddFence at once add one column.
 func TestAddFenceAtOnce(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		plain := b.Raw(t, b.DSN(t))

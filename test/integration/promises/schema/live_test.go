@@ -18,17 +18,17 @@ import (
 
 // The tests of this file add the column while writers write.
 
-// A crowd writes to books, each writer on rows of its own.
+// A crowd is writers to books, each of which writes to rows of its own.
 type crowd struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	writes  atomic.Int64
-	longest atomic.Int64 // ns that a write took
+	longest atomic.Int64 // the slowest write in ns
 	mu      sync.Mutex
 	errs    []error
 }
 
-// writers start a crowd on a table with rows, of which each writes by UPDATE, INSERT and DELETE.
+// writers starts a crowd on a table with this many rows. Each writer sends UPDATE, INSERT and DELETE.
 func writers(t testing.TB, b harness.Base, db *sql.DB, number, rows int) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -208,12 +208,12 @@ func definitions(texts []string) (found []string) {
 	return found
 }
 
-// A VACUUM that runs for hours is waited for without being in the writers' way, as that for
-// the table itself would be.
+// AddFence waits for a VACUUM that runs for hours. Meanwhile writers can write, which they couldn't while AddFence
+// waited for the table's lock.
 func TestAddFenceBehindVacuum(t *testing.T) {
 	const waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'books'::regclass AND NOT granted AND mode = 'ShareUpdateExclusiveLock'"
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		addsBehind(t, s, "LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE", waiting, func(db *sql.DB) error { // as VACUUM
+		addsBehind(t, s, "LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE", waiting, func(db *sql.DB) error { // VACUUM takes this lock
 			return schema.AddFence(t.Context(), db, "books", "fence_token")
 		})
 	})
@@ -264,7 +264,7 @@ func addsBehind(t *testing.T, s harness.Setting, lock, waits string, add func(db
 	}
 }
 
-// A table in parts gets the column in all of them.
+// A partitioned table gets the column in all partitions.
 func TestAddFencePartitions(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		plain := s.Raw(t, s.AtLevel(t, s.DSN(t), s.Level))
@@ -317,7 +317,7 @@ func TestAddFenceBehindWriter(t *testing.T) {
 	})
 }
 
-// A table that is STRICT takes the column as well.
+// A STRICT table gets the column, too.
 func TestAddFenceStrict(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -333,7 +333,7 @@ func TestAddFenceStrict(t *testing.T) {
 	})
 }
 
-// Where the server would have to copy the table, nothing is done.
+// If the server would have to copy the table, AddFence changes nothing.
 func TestAddFenceDoesNotCopy(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.MySQL {

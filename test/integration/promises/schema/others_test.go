@@ -32,7 +32,7 @@ func TestAddFenceBesidePrepared(t *testing.T) {
 			name, query string
 			db          *sql.DB
 			prepared    bool
-			failures    map[string]int // of ten, by the driver
+			failures    map[string]int // of ten executions, by the driver
 		}{
 			{"columns", "SELECT price FROM books WHERE id = ", b.Raw(t, source), true, nil},
 			{"columns", "SELECT price FROM books WHERE id = ", b.Raw(t, source), false, nil},
@@ -80,7 +80,7 @@ func TestAddFenceBesidePrepared(t *testing.T) {
 	})
 }
 
-// In MySQL a snapshot from before the column has no table for it; MariaDB's has.
+// In MySQL a transaction whose snapshot is older than the column can't read the table. In MariaDB it can.
 func TestAddFenceBesideSnapshot(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		plain := b.Raw(t, b.DSN(t))

@@ -16,7 +16,7 @@ import (
 var others = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"CREATE VIEW shelf AS SELECT id FROM books", "CREATE MATERIALIZED VIEW seen AS SELECT id FROM books",
-		"CREATE TABLE a_part (id integer NOT NULL)", // before its table, by its name
+		"CREATE TABLE a_part (id integer NOT NULL)", // its name sorts before its table's
 		"CREATE TABLE parts (id integer NOT NULL) PARTITION BY RANGE (id)",
 		"ALTER TABLE parts ATTACH PARTITION a_part FOR VALUES FROM (1) TO (10)",
 		"DROP SCHEMA IF EXISTS elsewhere CASCADE", "CREATE SCHEMA elsewhere", "CREATE TABLE elsewhere.books (id integer)", "CREATE TABLE elsewhere.lamps (id integer)",
@@ -68,7 +68,7 @@ func TestAddFencesByPattern(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Dialect == sqlfence.MySQL {
-			b = harness.MySQL // verify.Check wants the driver itself
+			b = harness.MySQL // verify.Check needs the driver's own connection
 		}
 		db := b.Fenced(t, dsn, sqlfence.WithTable("*", sqlfence.RowFence("fence_token")), sqlfence.WithTable("drafts", sqlfence.Exempt()),
 			sqlfence.WithTable("hats", sqlfence.RowFence("mark")))

@@ -15,11 +15,11 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An attack is statements of the bare driver, one after the other on one connection, of
-// which the last is refused by the seal: with its message, and without a change.
+// An attack is statements that the bare driver sends on one connection. The seal refuses the last one, with its
+// message, and without a change.
 type attack struct {
 	name       string
-	statements string // with " ;; " between them
+	statements string // separated by " ;; "
 	says       string // part of the message
 }
 
@@ -28,7 +28,7 @@ const (
 	stale    = "sqlfence: stale token 6 for table books, which has 7"
 )
 
-// onBoth are attacks in the SQL of both databases.
+// onBoth are attacks in SQL that both databases have.
 var onBoth = []attack{
 	{"update", "UPDATE books SET price = 99", unproven},
 	{"update of no column", "UPDATE books SET price = price", unproven},
@@ -146,14 +146,14 @@ func (a attack) sql(b harness.Base, l *lab) []string {
 	return strings.Split(strings.ReplaceAll(text, "{unique}", l.unique), " ;; ")
 }
 
-// Whoever writes around the fence is refused by the database.
+// The database refuses writes that bypass the fence.
 func TestNobodyGetsPastTheSeal(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			for r, rules := range [][]sqlfence.Rule{nil, {sqlfence.Ledger()}} {
 				shared := newAttacked(t, b, rules)
 				for i, a := range append(onBoth, onOne[b.Dialect]...) {
-					if testing.Short() && i%2 != r { // each attack once
+					if testing.Short() && i%2 != r { // each attack under one of the rulesets
 						continue
 					}
 					name := a.name
@@ -162,7 +162,7 @@ func TestNobodyGetsPastTheSeal(t *testing.T) {
 					}
 					t.Run(name, func(t *testing.T) {
 						l := shared
-						if strings.Contains(a.statements, "CREATE ") { // what stays there
+						if strings.Contains(a.statements, "CREATE ") { // the created object would stay
 							l = newAttacked(t, b, rules)
 						}
 						a.run(t, l)
@@ -173,7 +173,7 @@ func TestNobodyGetsPastTheSeal(t *testing.T) {
 	}
 }
 
-// newAttacked has a foreign key that cascades.
+// newAttacked is a lab with a cascading foreign key.
 func newAttacked(t *testing.T, b harness.Base, rules []sqlfence.Rule) *lab {
 	t.Helper()
 	l := newUnsealed(t, b, rules...)
@@ -231,7 +231,7 @@ func TestProvenByHand(t *testing.T) {
 	}
 }
 
-// The databases' own clients see a message that a person understands.
+// The message of a refusal is readable in the databases' own clients.
 func TestClients(t *testing.T) {
 	for _, b := range []harness.Base{bases[0], bases[2]} {
 		t.Run(b.Name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// client returns what runs a statement by the database's command line.
+// client returns a function that runs a statement by the database's command line client.
 func client(t *testing.T, l *lab) func(query string) string {
 	t.Helper()
 	address, err := url.Parse(l.dsn)

@@ -30,7 +30,7 @@ func TestRandomBareWrites(t *testing.T) {
 		const want = "1:10@7 2:10@7 3:10@7"
 		sent, refused := 0, 0
 		combinations := 16
-		if b.Dialect == sqlfence.Postgres { // the rest take a transaction's tokens, and have the session's
+		if b.Dialect == sqlfence.Postgres { // in the other 16 seals accept a transaction's token, and the session has tokens
 			combinations = 32
 		}
 		for combination := range combinations {
@@ -74,7 +74,7 @@ func TestRandomBareWrites(t *testing.T) {
 	})
 }
 
-// A bareWriter writes statements that a seal has to refuse, of books with the marks, and the ledger at, 7.
+// A bareWriter writes statements on books that a seal must refuse. The books and the ledger have the token 7.
 type bareWriter struct {
 	*rand.Rand
 	postgres, ledger, serial, once bool
@@ -97,7 +97,7 @@ func (w *bareWriter) mark(isNew bool) string {
 	return w.of(bad...)
 }
 
-// set assigns something, but never what the rules ask for.
+// set writes an assignment that the rules don't accept.
 func (w *bareWriter) set() string {
 	price := fmt.Sprint("price = ", 11+w.IntN(80))
 	switch n := w.IntN(4); {

@@ -30,7 +30,7 @@ func BenchmarkSealed(b *testing.B) {
 	}
 }
 
-// A workload is a number of writes, of which the setup isn't measured.
+// A workload is a number of writes, whose setup isn't measured.
 type workload struct {
 	name string
 	n    int

@@ -17,10 +17,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// claimed is the state of the table jobs that each test begins with.
+// claimed is the table jobs at the beginning of each test.
 const claimed = "1:run@3 2:run@5 3:new@0 4:new@NULL"
 
-// newQueue creates a table of jobs, and seals it.
+// newQueue creates the table jobs, and seals it.
 func newQueue(t testing.TB, b harness.Base, options ...sqlfence.SealOption) *lab {
 	t.Helper()
 	l := newUnsealedQueue(t, b, options...)
@@ -73,7 +73,7 @@ func TestBareWritesOfASealedQueue(t *testing.T) {
 		l := newQueue(t, b)
 		for _, test := range []struct {
 			query string
-			code  sqlfenceCode // of the refusal; none for a write that lands
+			code  sqlfenceCode // of the refusal; none if the write succeeds
 			jobs  string
 		}{
 			{"UPDATE jobs SET state = 'late' WHERE id = 1", notProven, ""},
@@ -125,7 +125,7 @@ func TestBareWritesOfASealedQueue(t *testing.T) {
 	})
 }
 
-// A sqlfenceCode is what a seal's refusal has.
+// A sqlfenceCode is the code of a seal's refusal.
 type sqlfenceCode string
 
 const (
@@ -172,7 +172,7 @@ func TestEveryClaimThatIsAssigned(t *testing.T) {
 		const null = -9
 		id, landed, refused := 10, 0, 0
 		for _, stored := range []int{null, 0, 1, 2} {
-			for _, assigned := range []int{null, -3, -2, -1, 0, 1, 2, 3, 99} { // 99 for nothing
+			for _, assigned := range []int{null, -3, -2, -1, 0, 1, 2, 3, 99} { // 99 leaves the claim out of SET
 				for _, token := range held {
 					id++
 					literal := func(n int) string {
@@ -231,7 +231,7 @@ func TestEveryClaimThatIsAssigned(t *testing.T) {
 	})
 }
 
-// Guarded statements prove their claims to the seal, and are what they were without it to the application.
+// Guarded statements present their claims to the seal. For the application their results are as without the seal.
 func TestGuardedWritesOfASealedQueue(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for _, name := range []string{"sealed", "not yet", "not any more"} {
@@ -296,7 +296,7 @@ func TestGuardedWritesOfASealedQueue(t *testing.T) {
 	})
 }
 
-// A transaction's claims fence statements without claims.
+// A transaction's claims fence its statements that have none.
 func TestClaimsOfATransaction(t *testing.T) {
 	const set = "SELECT set_config('sqlfence.tokens', concat('jobs/1:000000000000003 jobs/2:000000000000005 ', txid_current()), true)"
 	stale := strings.Replace(set, "000003", "000002", 1)
@@ -440,7 +440,7 @@ func TestSealOfAQueueCanFail(t *testing.T) {
 	}
 }
 
-// sealWithout seals the table again, by statements in which a text is replaced.
+// sealWithout seals the table again, with a text replaced in Seal's statements.
 func (l *lab) sealWithout(t testing.TB, old, new string) {
 	t.Helper()
 	plans, err := schema.SealSQL(l.db)

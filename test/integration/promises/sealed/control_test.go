@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// changeKey writes to a row by the token of another one.
+// changeKey changes a row's key by the token of another key.
 const changeKey = "INSERT INTO fencing_tokens (name, token) VALUES ('books/3', 7), ('books/9', 5) ;; UPDATE books SET id = 9, price = 99, fence_token = -5 WHERE id = 3"
 
 // Each part of a seal is needed: without it a write lands that the seal must refuse.

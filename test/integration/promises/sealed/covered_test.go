@@ -25,7 +25,7 @@ func TestSerialIsRaised(t *testing.T) {
 			"UPDATE books SET price = 99, fence_token = -7, version = 3 WHERE id = 1",
 			"UPDATE books SET price = 99, fence_token = -7, version = 1 WHERE id = 1",
 			"UPDATE books SET price = 99, fence_token = -7, version = NULL WHERE id = 1",
-			"UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", // whose version is NULL
+			"UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", // a row whose version is NULL
 		} {
 			l.refused(t, query, "raise the serial")
 		}
@@ -55,7 +55,7 @@ func TestSerialIsRaised(t *testing.T) {
 	})
 }
 
-// What a user writes into a column never makes a program believe that the table is sealed.
+// A user's value never makes a program believe that the table is sealed.
 func TestTextsOfASealInAValue(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newUnsealed(t, b)
@@ -112,7 +112,7 @@ func TestTwoLedgersInOneStatement(t *testing.T) {
 	other.want(t, "1:10@7 2:10@7 3:10@7")
 }
 
-// A first Seal that stops between its triggers leaves a table that takes no writes, and none with a negative mark.
+// If a first Seal stops between its triggers, the table accepts no writes, and has no negative stored token.
 func TestFirstSealInterrupted(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL)
 	plans, err := schema.SealSQL(l.db)
@@ -147,8 +147,8 @@ func TestFirstSealInterrupted(t *testing.T) {
 	}
 }
 
-// With partitions, Key and Ledger: an INSERT that proves nothing doesn't pass as the half of a row's move, behind an
-// UPDATE and a DELETE in one WITH.
+// With partitions, Key and Ledger: an INSERT without a token doesn't pass as a part of a row's move between partitions,
+// after an UPDATE and a DELETE in the same WITH.
 func TestInsertBehindAMove(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -162,11 +162,11 @@ func TestInsertBehindAMove(t *testing.T) {
 			if err := schema.Seal(t.Context(), db); err != nil {
 				t.Fatal(err)
 			}
-			// The DELETE goes on behind the UPDATE, whose proof it passes on.
+			// The UPDATE presents a token, and the DELETE after it in the same statement uses this token, too.
 			l.refused(t, `WITH d AS (DELETE FROM pages WHERE id IN (2, 4) AND set_config('sqlfence.delete_pages', '5', true) IS NOT NULL RETURNING id),
 	u AS (UPDATE pages SET price = 20, fence_token = -5 WHERE id = 1 RETURNING id)
 INSERT INTO pages (id, shelf, price, fence_token) SELECT 3, 2, 99, 5 FROM d LEFT JOIN u ON true WHERE COALESCE(u.id, 0) + d.id = 5`, "table pages is sealed")
-			l.exec(t, "UPDATE pages SET shelf = 2, price = 30, fence_token = -5 WHERE id = 1") // a move lands
+			l.exec(t, "UPDATE pages SET shelf = 2, price = 30, fence_token = -5 WHERE id = 1") // a move succeeds
 			var rows string
 			if err := l.plain.QueryRow("SELECT string_agg(concat(id, ':', shelf, ':', price, '@', fence_token), ' ' ORDER BY id) FROM pages").Scan(&rows); err != nil || rows != "1:2:30@5 2:1:10@0 4:1:10@0" {
 				t.Errorf("%s, %v", rows, err)
@@ -175,8 +175,8 @@ INSERT INTO pages (id, shelf, price, fence_token) SELECT 3, 2, 99, 5 FROM d LEFT
 	}
 }
 
-// A tree of rows: a trigger that deletes other rows of the table consumes the proof of the firing DELETE, which is
-// refused. A cascade within the table shares the proof.
+// A tree of rows: a trigger that deletes other rows of the table uses up the token that the firing DELETE has
+// presented, so this DELETE is refused. A cascade within the table uses the same token.
 func TestTreeOfRows(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestTreeOfRows(t *testing.T) {
 	}
 }
 
-// The seal asks the ledger of the schema that WithSchema names, as guards do.
+// The seal reads the ledger of WithSchema's schema, as guards do.
 func TestLedgerOfASchema(t *testing.T) {
 	for _, b := range []harness.Base{bases[1], harness.MySQL} {
 		t.Run(b.Name, func(t *testing.T) {

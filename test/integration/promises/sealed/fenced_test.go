@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A fenced program writes as before, with the table unsealed, sealed and unsealed again.
+// A fenced program can write while the table is unsealed, sealed and unsealed again.
 func TestFencedWrites(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}} {
@@ -34,7 +34,7 @@ func TestFencedWrites(t *testing.T) {
 							fmt.Sprintf("INSERT INTO books (id, price) VALUES (9, %d)", price),
 							"DELETE FROM books WHERE id = 9",
 						} {
-							if name == "ledger" || query[0] != 'I' { // a new row has no newer token
+							if name == "ledger" || query[0] != 'I' { // a new row has no newer stored token
 								if _, err := db.ExecContext(holding(t, 6), query); !errors.Is(err, sqlfence.ErrStale) {
 									t.Errorf("%s: stale %s: %v", state, query, err)
 								}
@@ -55,7 +55,7 @@ func TestFencedWrites(t *testing.T) {
 	})
 }
 
-// A refusal of the database is the same typed error in every method of a fenced connection.
+// A refusal by the database is the same typed error from every method of a fenced connection.
 func TestRefusalsAreTyped(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b, sqlfence.Ledger())

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// refused checks that the bare driver's statement is refused, with this in the message.
+// refused checks that the bare driver's statement is refused with this message.
 func (l *lab) refused(t testing.TB, query, says string) {
 	t.Helper()
 	if _, err := l.plain.ExecContext(t.Context(), query); err == nil || !strings.Contains(err.Error(), says) {
@@ -51,7 +51,7 @@ func TestLedgerOfTheSeal(t *testing.T) {
 	l.refused(t, "UPDATE "+home+".books SET price = 30, fence_token = -7 WHERE id = 3; UPDATE books SET price = 99, fence_token = -7", "stale token 7 for table books, which has 9")
 }
 
-// A row isn't taken out of the scope of its token by the token of another key.
+// With the token of another key a row can't be moved out of the scope of its token.
 func TestChangedKey(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestChangedKey(t *testing.T) {
 	}
 }
 
-// A refused write isn't one that has the ledger's lock, where the refusal is caught.
+// A program catches a refusal that was thrown under the ledger's lock. The next write is refused, too.
 func TestRefusedTwice(t *testing.T) {
 	l := newLab(t, harness.MySQL, sqlfence.Ledger())
 	l.exec(t, "UPDATE fencing_tokens SET token = 8 WHERE name = 'books'")
@@ -79,7 +79,7 @@ func TestRefusedTwice(t *testing.T) {
 	l.want(t, "1:10@7 2:10@7 3:10@0")
 }
 
-// A table that was renamed is sealed again under its new name, and not twice.
+// A renamed table is sealed again under its new name, without a second set of triggers.
 func TestRename(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// The seal of a table with an unsealed parent holds against statements on the parent, even after a proven delete in the
+// A sealed table's parent is unsealed. Statements on the parent are refused, even after a DELETE with a token in the
 // same transaction.
 func TestUnsealedParent(t *testing.T) {
 	const proven = "BEGIN; DELETE FROM books WHERE id = 99 AND set_config('sqlfence.delete_books', '7', true) IS NOT NULL; "
@@ -149,8 +149,8 @@ func TestSealedPartition(t *testing.T) {
 	l.exec(t, "UPDATE parts SET id = 2, fence_token = -8")
 }
 
-// A negative mark that was stored while nothing was in its way counts by its size: to the triggers, which
-// are the first statement of a seal, and when all of it has run.
+// A negative token was stored while the table had no seal. It counts as its absolute value, for the triggers that
+// Seal's first statement creates, and after all statements.
 func TestNegativeMark(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "UPDATE books SET fence_token = -42 WHERE id IN (1, 2)")
@@ -167,7 +167,7 @@ func TestNegativeMark(t *testing.T) {
 	l.want(t, "1:10@43 2:10@42 3:10@0")
 }
 
-// Several tokens in one DELETE, each the newest of its row.
+// A DELETE presents several tokens, each the newest one of its row.
 func TestSeveralTokens(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b, sqlfence.Key("id"), sqlfence.Ledger())
@@ -187,7 +187,7 @@ func TestSeveralTokens(t *testing.T) {
 	})
 }
 
-// Two sealed tables in one statement, whose rows are found in whatever order.
+// A statement writes to two sealed tables, and finds their rows in any order.
 func TestTwoTables(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "CREATE TABLE shelves (id integer PRIMARY KEY, book integer, fence_token bigint NOT NULL DEFAULT 0)")
@@ -225,7 +225,7 @@ func TestTwoTables(t *testing.T) {
 	}
 }
 
-// Who may drop a seal's triggers, but not create them, doesn't leave the table open.
+// A role that may drop a seal's triggers but not create them doesn't leave the table unsealed.
 func TestSealWithoutThePrivilege(t *testing.T) {
 	l := newLab(t, harness.MySQL)
 	var logs, trusts bool

@@ -30,8 +30,8 @@ func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	}
 }
 
-// byTransactions has the labs' seals on PostgreSQL take the transaction's token, too: what attacks a seal is refused by
-// these as well.
+// byTransactions makes the labs' seals on PostgreSQL accept a transaction's token, too. Such seals must refuse the same
+// attacks.
 var byTransactions = os.Getenv("SQLFENCE_SEALED_FROM_TRANSACTION") == "1"
 
 func sealed(b harness.Base) sqlfence.Rule {
@@ -41,7 +41,7 @@ func sealed(b harness.Base) sqlfence.Rule {
 	return sqlfence.Sealed()
 }
 
-// A lab is a database with the table books, and whom it is sealed for.
+// A lab is a database with the table books, and the rules of its seal.
 type lab struct {
 	harness.Base
 	dsn   string
@@ -52,7 +52,7 @@ type lab struct {
 	unique string // makes names unique among tests
 }
 
-// newLab creates the tables, with a ledger at 7, and seals them.
+// newLab creates the tables, with the ledger's token 7, and seals them.
 func newLab(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	l := newUnsealed(t, b, rules...)
@@ -119,7 +119,7 @@ func holding(t testing.TB, value int64) context.Context {
 	return sqlfence.WithFence(t.Context(), token(value))
 }
 
-// placeholders writes {1} and {2} as the database does.
+// placeholders replaces {1} and {2} by the database's placeholders.
 func placeholders(l *lab, text string) string {
 	for i := 1; i <= 2; i++ {
 		mark := "?"

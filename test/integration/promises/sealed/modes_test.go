@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A seal compares the same whatever the sql_mode of the session that has sealed the table, by
-// which its triggers would be read, and the session keeps its mode.
+// A seal compares the same in whatever sql_mode the sealing session was, although MySQL reads triggers in this mode.
+// The session keeps its mode.
 func TestSealInEverySQLMode(t *testing.T) {
 	for _, mode := range []string{"", "HIGH_NOT_PRECEDENCE", "ANSI,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE", "PAD_CHAR_TO_FULL_LENGTH", "ORACLE", "EMPTY_STRING_IS_NULL"} {
 		for _, rules := range [][]sqlfence.Rule{nil, {sqlfence.SingleUse()}, {sqlfence.Ledger(), sqlfence.Resource("books"), sqlfence.Key("author")}} {
@@ -18,7 +18,7 @@ func TestSealInEverySQLMode(t *testing.T) {
 			l.exec(t, "UPDATE books SET author = 1")
 			l.db.SetMaxOpenConns(1)
 			if _, err := l.db.ExecContext(t.Context(), "SET SESSION sql_mode = '"+mode+"'"); err != nil {
-				continue // a mode of the other server
+				continue // only the other server has this mode
 			}
 			var before, after string
 			l.query(t, "SELECT @@SESSION.sql_mode", &before)

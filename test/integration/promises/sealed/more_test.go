@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// After waiting for the row a write is compared with the row's current mark, at every level.
+// A write that has waited for a row is compared with the row's current stored token, at every level.
 func TestWaitingWriters(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		for _, level := range []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
@@ -32,7 +32,7 @@ func TestWaitingWriters(t *testing.T) {
 					t.Fatal(err)
 				}
 				var n int
-				if err := second.QueryRow("SELECT COUNT(*) FROM authors").Scan(&n); err != nil { // its snapshot
+				if err := second.QueryRow("SELECT COUNT(*) FROM authors").Scan(&n); err != nil { // takes its snapshot
 					t.Fatal(err)
 				}
 				answer := make(chan error, 1)
@@ -51,7 +51,7 @@ func TestWaitingWriters(t *testing.T) {
 				if err := first.Commit(); err != nil {
 					t.Fatal(err)
 				}
-				if err := <-answer; err == nil || !strings.Contains(err.Error(), "sqlfence: stale token 8 for table books, which has 9") && !harness.RefusedByIsolation(err) && !strings.Contains(err.Error(), "Error 1020") { // snapshot isolation
+				if err := <-answer; err == nil || !strings.Contains(err.Error(), "sqlfence: stale token 8 for table books, which has 9") && !harness.RefusedByIsolation(err) && !strings.Contains(err.Error(), "Error 1020") { // at snapshot isolation
 					t.Errorf("%v, %v: %s: %v", b.Name, level, late, err)
 				}
 				_ = second.Rollback()
@@ -81,7 +81,7 @@ func TestPgxModes(t *testing.T) {
 	}
 }
 
-// With tokens of several rows each row is compared with its own.
+// If a statement presents tokens of several rows, each row is compared with its own.
 func TestKeys(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for _, ledger := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// newMoves seals a table books with a unique column, and what a statement may take keys from. The rows 1 and 3 have the
-// mark 7, or with a claim the generation 7. Row 2 is free.
+// newMoves seals a table books with a unique column, and creates a table from which statements may take keys. Rows 1
+// and 3 have the stored token 7, or with claims the generation 7. Row 2 is missing.
 func newMoves(t *testing.T, b harness.Base, parted bool, key string, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	dsn := b.DSN(t)
@@ -85,8 +85,8 @@ func (l *lab) keys(t *testing.T) string {
 	return strings.Join(all, " ")
 }
 
-// An UPDATE that changes the key of a row by its transaction's tokens needs those of both keys, and none may be older
-// than the mark.
+// An UPDATE that changes a row's key by its transaction's tokens needs the tokens of both keys. Neither may be older
+// than the stored token.
 func TestMovedKeyNeedsTheTokensOfBothKeys(t *testing.T) {
 	const before, after = "1:10:7 3:10:7", "2:99:%d 3:10:7"
 	for _, b := range harness.Chosen(postgres) {
@@ -131,7 +131,7 @@ func fromTransactionBy(rules []sqlfence.Rule) []sqlfence.Rule {
 	return append([]sqlfence.Rule{sqlfence.Sealed(sqlfence.FromTransaction())}, rules...)
 }
 
-// A statement's proof is a single token, so the statement can't change a row's key. A write that keeps the key passes.
+// A statement presents a single token, so it can't change a row's key. A write that keeps the key succeeds.
 func TestMovedKeyIsRefusedByOneProof(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {
@@ -162,7 +162,7 @@ func TestMovedKeyIsRefusedByOneProof(t *testing.T) {
 	})
 }
 
-// A generated key follows other columns. A trigger sees where it moves, or the table isn't sealed.
+// A generated key changes with other columns. A trigger sees the new key, or the table can't be sealed.
 func TestGeneratedKeyMovesNoRow(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for _, rules := range [][]sqlfence.Rule{rowFence, claim} {

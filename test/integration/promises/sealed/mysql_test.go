@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What would leave a hole in a seal, as MySQL's triggers don't see it, is refused.
+// Seal refuses tables in which MySQL's triggers wouldn't see some changes.
 func TestObstacles(t *testing.T) {
 	for change, want := range map[string]string{
 		"ALTER TABLE books ADD FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE":                      "by a cascade",
@@ -29,7 +29,7 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// A table in another database than the connection's.
+// A table of another database than the connection's can be sealed.
 func TestAnotherDatabase(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL)
 	name := "other_" + l.unique
@@ -50,7 +50,7 @@ func TestAnotherDatabase(t *testing.T) {
 	}
 }
 
-// The ledger is that of the session, as for guards, also to the seal of a table in another database.
+// The seal of a table in another database reads the session's ledger, as guards do.
 func TestLedgerBesideAnotherDatabase(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL, sqlfence.Ledger())
 	name := "other_" + l.unique
@@ -147,7 +147,8 @@ func TestInterruptedSeal(t *testing.T) {
 	l.fenced(t)
 }
 
-// A table whose seal was taken away in part stores no negative marks: it takes none, or is shut. The next Unseal does it all.
+// If an Unseal stops halfway, the table stores no negative tokens: it refuses them, or all writes. The next Unseal
+// completes it.
 func TestInterruptedUnseal(t *testing.T) {
 	l := newLab(t, harness.MySQL)
 	plans, err := schema.UnsealPlan(t.Context(), l.db)
@@ -200,7 +201,7 @@ func (l *lab) interrupted(t *testing.T, statements []string) {
 	})
 }
 
-// fenced writes in each way with the newest token, and looks that no mark is negative.
+// fenced writes in each way with the newest token, and checks that no stored token is negative.
 func (l *lab) fenced(t *testing.T) {
 	t.Helper()
 	for _, query := range []string{"INSERT INTO books (id) VALUES (5)", "UPDATE books SET price = 11 WHERE id = 5", "DELETE FROM books WHERE id = 5"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// as opens the database of a lab on PostgreSQL with a parameter more, with the lab's rules.
+// as opens the database of a lab on PostgreSQL with one more parameter and the lab's rules.
 func (l *lab) as(t testing.TB, name, value string, rules ...sqlfence.Option) *sql.DB {
 	t.Helper()
 	if len(rules) == 0 {
@@ -22,7 +22,7 @@ func (l *lab) as(t testing.TB, name, value string, rules ...sqlfence.Option) *sq
 	return l.Fenced(t, l.with(t, name, value), rules...)
 }
 
-// with is the DSN of a lab on PostgreSQL with a parameter more.
+// with returns the DSN of a lab on PostgreSQL with one more parameter.
 func (l *lab) with(t testing.TB, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(l.dsn)
@@ -119,7 +119,7 @@ func TestSealBesideASwap(t *testing.T) {
 	}
 }
 
-// Tables of several owners may stand in one schema.
+// A schema may have tables of several owners.
 func TestSeveralOwners(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	var home string
@@ -173,7 +173,8 @@ func TestNegativeMarksBeforeTheSeal(t *testing.T) {
 	}
 }
 
-// What is left of a seal, of which somebody has dropped a trigger, doesn't refuse that Seal mends the marks.
+// A trigger of a seal was dropped. The remaining triggers don't prevent Seal from making negative stored tokens
+// positive.
 func TestNegativeMarksBesideTheSeal(t *testing.T) {
 	l := newLab(t, harness.MySQL)
 	names := map[string]string{}
@@ -200,7 +201,8 @@ func TestNegativeMarksBesideTheSeal(t *testing.T) {
 	l.refused(t, "UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", "stale token 7")
 }
 
-// A table takes the name of a renamed table that keeps its seal; another table's name differs in a letter's case.
+// A renamed table keeps its seal, and another table takes its name. The name of a third table differs in a letter's
+// case.
 func TestSealBesideItsLikes(t *testing.T) {
 	for _, b := range []harness.Base{harness.Bases[1], harness.MySQL} {
 		t.Run(b.Name, func(t *testing.T) {
@@ -209,7 +211,7 @@ func TestSealBesideItsLikes(t *testing.T) {
 			l.exec(t, "INSERT INTO copied SELECT * FROM books")
 			l.exec(t, "ALTER TABLE books RENAME TO old")
 			l.exec(t, "ALTER TABLE copied RENAME TO books")
-			for range 2 { // the second finds the first
+			for range 2 { // the second Seal finds the first one's seal
 				if _, err := l.db.ExecContext(holding(t, 7), "UPDATE books SET price = 20"); err != nil {
 					t.Error(err)
 				}
@@ -234,7 +236,7 @@ func TestSealBesideItsLikes(t *testing.T) {
 	}
 }
 
-// As few wait for the lifting of marks as for the rest: it gives way to a writer after a second.
+// While Seal makes stored tokens positive, it also gives way to a writer after a second.
 func TestNegativeMarksBesideAWriter(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "UPDATE books SET fence_token = -7 WHERE id = 1")

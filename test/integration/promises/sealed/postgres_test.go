@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a table's own foreign key deletes is compared with the token of the row's delete.
+// A table's own foreign key deletes rows. These are compared with the token of the DELETE that caused this.
 func TestCascadeWithinATable(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "ALTER TABLE books ADD parent integer REFERENCES books (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED")
@@ -30,7 +30,7 @@ func TestCascadeWithinATable(t *testing.T) {
 	l.want(t, "2:10@7")
 }
 
-// A sealed table with partitions is sealed in each of them, and a row may move.
+// In a sealed table with partitions each partition is sealed, and a row may move.
 func TestPartitions(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newUnsealed(t, b)
@@ -167,7 +167,7 @@ func TestReachOfAProof(t *testing.T) {
 	}
 }
 
-// A child has its parent's rows, and is sealed with it.
+// A child table has its parent's rows, and is sealed with the parent.
 func TestInheritance(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "CREATE TABLE rare () INHERITS (books); INSERT INTO rare (id, fence_token) VALUES (50, 7)")
