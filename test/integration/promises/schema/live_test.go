@@ -213,7 +213,7 @@ func definitions(texts []string) (found []string) {
 func TestAddFenceBehindVacuum(t *testing.T) {
 	const waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'books'::regclass AND NOT granted AND mode = 'ShareUpdateExclusiveLock'"
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		addsBehind(t, s, "LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE", waiting, func(db *sql.DB) error { // VACUUM takes this lock
+		addsBehind(t, s, "LOCK TABLE books IN SHARE UPDATE EXCLUSIVE MODE", waiting, func(db *sql.DB) error { // VACUUM's
 			return schema.AddFence(t.Context(), db, "books", "fence_token")
 		})
 	})

@@ -30,7 +30,7 @@ func TestRandomBareWrites(t *testing.T) {
 		const want = "1:10@7 2:10@7 3:10@7"
 		sent, refused := 0, 0
 		combinations := 16
-		if b.Dialect == sqlfence.Postgres { // in the other 16 seals accept a transaction's token, and the session has tokens
+		if b.Dialect == sqlfence.Postgres { // 16 of them with FromTransaction and the session's tokens
 			combinations = 32
 		}
 		for combination := range combinations {

@@ -12,7 +12,7 @@ type script struct {
 	statements [][]effect
 }
 
-// An effect sets the price to its tag, of these rows, by a token, or by 0 without a proof.
+// An effect sets the price of these rows to its tag, with a token, or with 0 if it presents none.
 type effect struct {
 	verb  byte // of INSERT, UPDATE, DELETE
 	tag   int64
@@ -68,7 +68,7 @@ func (q *sqlWriter) statement() script {
 
 func one(text string, writes []effect) script { return script{text, [][]effect{writes}} }
 
-// with is a statement of several writes.
+// with returns a statement with several writes.
 func (q *sqlWriter) with() (string, []effect) {
 	var items []string
 	var all []effect
@@ -97,7 +97,7 @@ func (q *sqlWriter) with() (string, []effect) {
 	return "WITH " + strings.Join(items, ", ") + " " + text, append(all, writes...)
 }
 
-// block is several statements, some of whose errors are caught.
+// block returns several statements. The errors of some are caught.
 func (q *sqlWriter) block() script {
 	var b strings.Builder
 	var s script
@@ -146,7 +146,7 @@ func (q *sqlWriter) copied() script {
 	return one(fmt.Sprintf("COPY books (id, price, fence_token) FROM PROGRAM 'echo %d,%d,%d' WITH (FORMAT csv)", id, q.tag, mark), []effect{{'I', q.tag, token, []int{id}}})
 }
 
-// write is one that may read an item of a WITH.
+// write returns a write that may read an item of a WITH.
 func (q *sqlWriter) write(from string) (string, []effect) {
 	switch q.r.IntN(8) {
 	case 0, 1, 2:
@@ -159,7 +159,7 @@ func (q *sqlWriter) write(from string) (string, []effect) {
 	return q.merge()
 }
 
-// target returns a name of the table, and what to call it.
+// target returns a name of the table, and the name for its columns' qualifiers.
 func (q *sqlWriter) target() (table, alias string) {
 	names := []string{"books", "books AS t", "v", "books"}
 	switch q.shape {
@@ -208,7 +208,7 @@ func (q *sqlWriter) ids() []int {
 	return ids
 }
 
-// sets is the SET list of a new write.
+// sets returns the SET list of a write.
 func (q *sqlWriter) sets(ids []int, moves bool) (string, effect) {
 	q.tag++
 	mark, token := q.mark()
@@ -226,7 +226,7 @@ func in(column string, ids []int) string {
 	return column + " IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]") + ")"
 }
 
-// also is a condition that changes nothing, by what writes without a proof, or reads from an item.
+// also returns a condition that is always true. It may write without a token, or read from an item.
 func (q *sqlWriter) also(from string) string {
 	if from != "" && q.r.IntN(2) == 0 {
 		return " AND (SELECT count(*) FROM " + from + ") >= 0"

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// shapes are PostgreSQL's tables that random statements are sent to.
+// shapes are the forms of the table on PostgreSQL.
 var shapes = map[string]string{
 	"plain": "ALTER TABLE books ADD region text NOT NULL DEFAULT 'a'",
 	"partitions": `DROP TABLE books;
@@ -24,8 +24,7 @@ var shapes = map[string]string{
 	"a child": "ALTER TABLE books ADD region text NOT NULL DEFAULT 'a'; CREATE TABLE rare (PRIMARY KEY (id)) INHERITS (books)",
 }
 
-// shapeTriggers write to the row 50 without a proof, whatever becomes of that, and to the row 61 with
-// the token of the row 10.
+// shapeTriggers write to row 50 without a token, and ignore the refusal. They write to row 61 with the token of row 10.
 const shapeTriggers = `
 	ALTER TABLE books ADD FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE ON UPDATE SET NULL;
 	CREATE FUNCTION touch(how integer) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
@@ -75,7 +74,7 @@ func TestRandomStatements(t *testing.T) {
 					t.Fatal(err)
 				}
 				for n := range harness.Rounds(t, 120) {
-					a.newest = int64(7 + n/10) // from where the ledger is: no token falls
+					a.newest = int64(7 + n/10) // from the ledger's token on, because no token falls
 					a.round()
 				}
 				if !testing.Short() && a.landed < harness.Rounds(t, 120)/12 {
@@ -86,13 +85,13 @@ func TestRandomStatements(t *testing.T) {
 	}
 }
 
-// A stock is what the table has, by the rows' numbers and partitions.
+// A stock is the table's rows, by number and partition.
 type stock map[string]struct {
 	id          int
 	price, mark int64
 }
 
-// An attacker sends random statements, and knows what they may do.
+// An attacker sends random statements, and knows their permitted effects.
 type attacker struct {
 	*sqlWriter
 	t      *testing.T
@@ -178,7 +177,7 @@ func (a *attacker) send(s script) bool {
 	return err == nil || a.r.IntN(2) == 0
 }
 
-// passes reports whether a token is accepted by a row that has a mark.
+// passes reports whether a row with the stored token mark accepts a token.
 func (a *attacker) passes(token int64, id int, mark int64) bool {
 	return token == eachToken || token > 0 && token >= mark && (!a.ledger || token == a.newestOf(id))
 }
@@ -265,7 +264,7 @@ func (a *attacker) mayNotBeRefused(s script, rows stock) bool {
 	return true
 }
 
-// forTransaction sets the transaction's token or takes it away.
+// forTransaction sets the transaction's token or removes it.
 func (a *attacker) forTransaction() {
 	if !a.takes {
 		return

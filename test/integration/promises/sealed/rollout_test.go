@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A table is sealed, unsealed and sealed again while programs write to it: each of their writes is applied, once,
-// where an error that is temporary has it sent again, and none is stored as a negative mark.
+// A table is sealed, unsealed and sealed again while programs write to it. Each write is applied once, if the programs
+// send it again after a temporary error, and no negative token is stored in the unsealed table.
 func TestRolloutWithWriters(t *testing.T) {
 	const writers, turns = 6, 4
 	eachBase(t, func(t *testing.T, b harness.Base) {
@@ -28,7 +28,7 @@ func TestRolloutWithWriters(t *testing.T) {
 		applied := make([]int, writers)
 		for i := range writers {
 			db := l.db
-			if i%2 == 1 { // another program
+			if i%2 == 1 { // one of two programs
 				db = l.open(t)
 			}
 			group.Go(func() {
@@ -67,8 +67,7 @@ func TestRolloutWithWriters(t *testing.T) {
 	})
 }
 
-// write adds 1 to the price of a writer's row, in one of the ways to write, and adds and
-// deletes another one.
+// write adds 1 to the price of a writer's row, in one of the ways to write, and adds and deletes another row.
 func write(ctx context.Context, db *sql.DB, writer, n int) error {
 	statements := []string{
 		fmt.Sprintf("UPDATE books SET price = price + 1 WHERE id = %d", 100+writer),
@@ -104,8 +103,8 @@ func again(send func() error) (err error) {
 	return err
 }
 
-// In a transaction a seal that has come or gone since is a temporary error, and the next
-// transaction knows it.
+// If a table was sealed or unsealed since the pool last wrote to it, a write in a transaction gets a temporary error.
+// The next transaction knows the table's state.
 func TestSealMetInATransaction(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newUnsealed(t, b)
@@ -116,7 +115,7 @@ func TestSealMetInATransaction(t *testing.T) {
 			schema.Seal,
 			func(ctx context.Context, db *sql.DB) error { return schema.Unseal(ctx, db) },
 		} {
-			if err := change(t.Context(), l.open(t)); err != nil { // another program's
+			if err := change(t.Context(), l.open(t)); err != nil { // by another program
 				t.Fatal(err)
 			}
 			runs := 0

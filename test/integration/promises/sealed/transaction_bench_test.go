@@ -49,7 +49,7 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
-// transactionsOf returns how long n transactions take.
+// transactionsOf returns the duration of n transactions.
 func transactionsOf(b *testing.B, db *sql.DB, n int, statements []string) float64 {
 	conn, err := db.Conn(context.Background())
 	if err != nil {

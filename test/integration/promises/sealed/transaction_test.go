@@ -12,12 +12,12 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fromTransaction are rules with which a seal takes a transaction's tokens.
+// fromTransaction returns rules with which a seal accepts a transaction's tokens.
 func fromTransaction(rules ...sqlfence.Rule) []sqlfence.Rule {
 	return append([]sqlfence.Rule{sqlfence.Sealed(sqlfence.FromTransaction())}, rules...)
 }
 
-// What a client sends to have a token for its transaction, or only believes to.
+// These are statements by which a client sets its transaction's token, or wrongly believes so.
 const (
 	local   = "SELECT set_config('sqlfence.tokens', 'books:000000000000007', true)"
 	withID  = "SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), true)"
@@ -218,7 +218,7 @@ func TestTokensThatProveNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := l.books(t)
-				err := l.send(t, append(statements, "COMMIT")...) // what is written in a subtransaction is looked at when the transaction ends
+				err := l.send(t, append(statements, "COMMIT")...) // at COMMIT the triggers check what a subtransaction wrote
 				if state := harness.SQLState(err); state != "FT001" && state != "FT003" {
 					t.Errorf("%s: %v", last, err)
 				}
@@ -250,7 +250,7 @@ func TestWhereTheTokensAreSet(t *testing.T) {
 	l := newTransactionLab(t, harness.Bases[0])
 	for _, test := range []struct {
 		statements   string
-		plain, named bool // whether the write passes
+		plain, named bool // whether the write succeeds
 	}{
 		{"BEGIN ;; {set} ;; " + writes, true, true},
 		{"BEGIN; {set}; " + writes + "; COMMIT", true, true},
@@ -283,7 +283,7 @@ func TestWhereTheTokensAreSet(t *testing.T) {
 	}
 }
 
-// With the other rules a transaction's token is compared as a statement's own is.
+// With other rules, too, a transaction's token is compared like a statement's.
 func TestTransactionWithOtherRules(t *testing.T) {
 	set := func(tokens string) string { return "SELECT set_config('sqlfence.tokens', '" + tokens + "', true)" }
 	for _, b := range harness.Chosen(postgres) {
@@ -325,13 +325,13 @@ func TestTransactionWithOtherRules(t *testing.T) {
 	}
 }
 
-// Whatever attacks a sealed table lands as little in a transaction that has a token, if that is stale.
+// In a transaction with a stale token the attacks on a sealed table fail, too.
 func TestAttacksWithAStaleTransaction(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newAttacked(t, b, fromTransaction(sqlfence.Ledger()))
 		for i, a := range append(onBoth, onOne[sqlfence.Postgres]...) {
 			for j, set := range []string{old, strings.Replace(withID, "7 ", "6 ", 1)} {
-				if testing.Short() && i%2 != j { // each attack once
+				if testing.Short() && i%2 != j { // each attack under one of the rulesets
 					continue
 				}
 				stale := a
@@ -387,7 +387,7 @@ func TestPrivilegesOfTheOwner(t *testing.T) {
 	l.want(t, "1:13@7 2:10@7 3:10@0")
 }
 
-// sqlfence's statements prove the token of their context, even if the transaction has another token.
+// sqlfence's statements present the token of their context, even if the transaction has another token.
 func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newTransactionLab(t, b)
@@ -415,7 +415,7 @@ func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
 	}
 }
 
-// Only PostgreSQL has settings that end with the transaction.
+// Other databases have no settings that end with the transaction, so they can't have such seals.
 func TestTransactionElsewhere(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL, fromTransaction()...)
 	if err := schema.Seal(t.Context(), l.db); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "FromTransaction") {
@@ -424,10 +424,10 @@ func TestTransactionElsewhere(t *testing.T) {
 	if _, err := schema.SealPlan(t.Context(), l.db); !errors.Is(err, sqlfence.ErrInvalid) {
 		t.Error(err)
 	}
-	l.exec(t, "UPDATE books SET price = 20 WHERE id = 1") // it isn't sealed
+	l.exec(t, "UPDATE books SET price = 20 WHERE id = 1") // the table isn't sealed
 }
 
-// Partitions and children take a transaction's token as a table does, and a row may move by it.
+// Partitions and child tables accept a transaction's token as the table does, and it lets a row move.
 func TestTransactionInParts(t *testing.T) {
 	const savepoint = "SAVEPOINT a"
 	for name, shape := range shapes {

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A way is statements of a superuser, by which a mark could get a value that the seal's triggers haven't compared. The
-// last statement is refused or lands; verify.Check finds the resulting defect.
+// A way is a superuser's statements by which a stored token could get a value that the seal's triggers haven't
+// compared. The last statement is refused or succeeds; verify.Check finds the resulting defect.
 type way struct {
 	name       string
-	statements string // with " ;; " between them
+	statements string // separated by " ;; "
 	says       string // part of the refusal; empty if the statements succeed
 	finds      string // part of Verify's finding; empty if only docs/data/rules.md mentions the way
 	books      string // the rows that the statements leave
@@ -75,7 +75,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// partWays are those of a table with partitions.
+// partWays are ways for a table with partitions.
 var partWays = []way{
 	{"a table as a partition", "CREATE TABLE more (LIKE books) ;; ALTER TABLE books ATTACH PARTITION more FOR VALUES FROM (10) TO (20)", "sqlfence_mark", "", asIs},
 	{"a table as a partition, negative", "CREATE TABLE more (LIKE books) ;; INSERT INTO more VALUES (11, 99, -3) ;; ALTER TABLE more ADD CONSTRAINT sqlfence_mark CHECK (fence_token >= 0) NOT VALID ;; ALTER TABLE books ATTACH PARTITION more FOR VALUES FROM (10) TO (20)", "sqlfence_mark", "", asIs},
@@ -145,7 +145,8 @@ func (l *lab) broken(t testing.TB) []verify.Finding {
 	})
 }
 
-// A seal whose ledger, or whose rows, row-level security hides from a role refuses what it doesn't see.
+// Row-level security hides rows, and then the ledger, from a role. The seal refuses the role's writes without a token,
+// and all of its writes without the ledger's row.
 func TestRowLevelSecurity(t *testing.T) {
 	l := newLab(t, harness.Bases[1], sqlfence.Ledger())
 	role := "writer" + l.unique
@@ -224,7 +225,7 @@ func TestFiredBehind(t *testing.T) {
 			}
 			l.exec(t, "ALTER TRIGGER "+trigger+" ON "+table+" RENAME TO first")
 			l.seal(t)
-			l.refused(t, "INSERT INTO "+table+" (id, price, fence_token) VALUES (9, 10, -8); UPDATE books SET price = 1, fence_token = -8", unproven) // as it lowers the mark before the seal looks
+			l.refused(t, "INSERT INTO "+table+" (id, price, fence_token) VALUES (9, 10, -8); UPDATE books SET price = 1, fence_token = -8", unproven) // it lowers the token before the seal's trigger
 			if found := l.broken(t); len(found) > 0 {
 				t.Errorf("found %v", found)
 			}
@@ -237,7 +238,7 @@ func TestFiredBehind(t *testing.T) {
 	}
 }
 
-// The key of another token's row is no column that the seal's trigger can't see.
+// Seal refuses a generated key column, whose value the seal's trigger can't see.
 func TestGeneratedKey(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "ALTER TABLE books ADD isbn text GENERATED ALWAYS AS ('i' || id) STORED")

@@ -18,7 +18,7 @@ const booksTable = `CREATE TABLE home.books (
 	editedby pg_catalog.text, editedsince timestamp with time zone, editedexpiry timestamp with time zone
 )`
 
-// writes are an application's, which name their operators with the schema.
+// writes are an application's writes. They qualify their operators with the schema.
 var writes = []string{
 	"UPDATE books SET price = 99 WHERE id OPERATOR(pg_catalog.=) '1'::pg_catalog.text",
 	"UPDATE books SET price = 99",
@@ -120,8 +120,8 @@ func rulings(t *testing.T) []ruling {
 	}
 }
 
-// An application's own operators, functions, types and collations change nothing, although they are found before those
-// of PostgreSQL: a write with a token that isn't the row's is refused, and a holder's is applied.
+// A session finds an application's own operators, functions, types and collations before PostgreSQL's. A write with a
+// token that isn't the row's is refused all the same, and a holder's write succeeds.
 func TestGuardsBesideAnApplicationsOperators(t *testing.T) {
 	for _, b := range harness.Bases[:2] {
 		t.Run(b.Name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestGuardsBesideAnApplicationsOperators(t *testing.T) {
 	}
 }
 
-// The guard of ClaimOf finds the claims by the equality of the key's type, and compares them as texts.
+// The guard of ClaimOf finds claims by the = operator of the key's type, and compares them as texts.
 func TestClaimOfBesideAnApplicationsOperators(t *testing.T) {
 	for _, b := range harness.Bases[:2] {
 		t.Run(b.Name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package searchpath_test has a schema in front of pg_catalog with all of the names that pg_catalog has.
+// Package searchpath_test puts a schema before pg_catalog that has all names of pg_catalog.
 package searchpath_test
 
 import (
@@ -75,7 +75,7 @@ END
 $copy$`
 
 // hostile is a database on PostgreSQL whose sessions find the schema hostile before pg_catalog. plain finds names as
-// usual. owned as well, first those of the schema that the test's tables are in.
+// usual. owned finds the names of the test tables' schema first.
 type hostile struct {
 	harness.Base
 

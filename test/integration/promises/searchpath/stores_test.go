@@ -52,7 +52,7 @@ func TestStoresBesideAnApplicationsOperators(t *testing.T) {
 	}
 }
 
-// setUp creates sqlfence's objects where pg_catalog comes first, as migration files do.
+// setUp creates sqlfence's objects in a session that finds pg_catalog first, as with migration files.
 func (h *hostile) setUp(t *testing.T) {
 	t.Helper()
 	store := harness.NewStore(t, h.owned, tokens.WithProcedures())
@@ -177,7 +177,7 @@ func (h *hostile) leases(t *testing.T, db *sql.DB, try func(string, error)) {
 	} else {
 		try("Release", held.Release(ctx))
 	}
-	h.exec(t, "DROP DOMAIN hostile.text") // the type of the procedure's variables
+	h.exec(t, "DROP DOMAIN hostile.text") // the procedure's variables have this type
 	_, err = db.ExecContext(ctx, "CALL sqlfence_lease_acquire('third', 'ada', 10)")
 	try("the lease's procedure", err)
 }
@@ -185,7 +185,7 @@ func (h *hostile) leases(t *testing.T, db *sql.DB, try func(string, error)) {
 func (h *hostile) rowLocks(t *testing.T, db *sql.DB, try func(string, error)) {
 	t.Helper()
 	ctx := t.Context()
-	// The key is compared by the operator of its type.
+	// The procedure compares the key by its type's operator.
 	h.exec(t, "DROP OPERATOR hostile.= (integer, integer)")
 	h.exec(t, `CREATE TABLE home.invoice (id integer PRIMARY KEY, total integer, serial bigint NOT NULL DEFAULT 1,
 		editedby pg_catalog.text, editedsince timestamp with time zone, editedexpiry timestamp with time zone);

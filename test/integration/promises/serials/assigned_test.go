@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Statements that assign the serial themselves.
+// The statements of this file assign the serial themselves.
 
 func TestSerialAssignedHasToRise(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
@@ -56,12 +56,12 @@ func TestSerialAssignedHasToRise(t *testing.T) {
 					t.Fatalf("by %s, %d", tt.query, tt.serial)
 				}
 			}
-			// All or nothing: one of the rows is further.
+			// One of the rows has a higher serial, so no row is written.
 			version(t, sh, 7)
 			_, err := send(t.Context(), harness.Write{Name: "", Query: all, Args: []any{5}})
 			harness.WantAssigned(t, err, 7)
 			sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")
-			// NULL counts as 0.
+			// A serial that is NULL counts as 0.
 			sh.Exec(t, "UPDATE books SET serial = NULL")
 			_, err = send(t.Context(), harness.Write{Name: "", Query: all, Args: []any{0}})
 			harness.WantAssigned(t, err, 0)
@@ -131,7 +131,7 @@ func TestSerialAssignedTypes(t *testing.T) {
 					t.Fatalf("by %s, %v, as %s", w.Query, w.Args, typ)
 				}
 			}
-			// What is no number is an error of PostgreSQL's, and in SQLite no higher one.
+			// A value that isn't a number is an error in PostgreSQL. In SQLite it isn't higher than the row's serial.
 			version(t, sh, 7)
 			for _, value := range []string{"'abc'", "x'37'"} {
 				if _, err := sh.DB.ExecContext(t.Context(), "UPDATE books SET serial = "+value+" WHERE id = 1"); err == nil {
@@ -143,7 +143,7 @@ func TestSerialAssignedTypes(t *testing.T) {
 	})
 }
 
-// The value is evaluated once.
+// The assigned value is evaluated once.
 func TestSerialAssignedOnce(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
@@ -179,7 +179,7 @@ func TestSerialAssignedByMerge(t *testing.T) {
 	})
 }
 
-// What can't be compared is not sent.
+// If the guard can't see the assigned value, the statement isn't sent.
 func TestSerialAssignedUnseen(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})
@@ -220,7 +220,7 @@ func TestSerialAssignedUnseen(t *testing.T) {
 	})
 }
 
-// A stale token is reported first, then the assignment, then the lock.
+// Of several reasons the error has the stale token first, then the assigned serial, then the lock.
 func TestSerialAssignedPrecedence(t *testing.T) {
 	for _, rules := range [][]sqlfence.Rule{{sqlfence.RowFence("fence_token")}, {sqlfence.Ledger()}, {sqlfence.RowFence("fence_token"), sqlfence.Ledger()}} {
 		harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
@@ -290,7 +290,7 @@ func TestSerialAssignedUnderALock(t *testing.T) {
 	})
 }
 
-// Retry gives up at once: the same statement would be refused for ever.
+// Retry gives up at once, because the same statement would be refused again.
 func TestSerialAssignedIsNotRetried(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Statements that might get a write in at an old version, lose a count, or find
-// nothing without saying so.
+// The statements of this file try to write at an old version, not to count a write, or to reach no row without an
+// error.
 
 func TestSerialOddStatements(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
@@ -31,9 +31,9 @@ func TestSerialOddStatements(t *testing.T) {
 		for _, tt := range []struct {
 			dialect sqlfence.Dialect // 0 for both
 			query   string
-			want    string // at serial 7; at 6 nothing may change
+			want    string // at serial 7; at serial 6 nothing may change
 		}{
-			{0, "UPDATE books SET price = 50 FROM notes WHERE notes.book = books.id", changed}, // three matches
+			{0, "UPDATE books SET price = 50 FROM notes WHERE notes.book = books.id", changed}, // three notes of the book
 			{0, "UPDATE books SET price = 50 FROM notes AS n WHERE n.book = books.id AND n.serial = 7", changed},
 			{0, "UPDATE books AS b SET price = 50 FROM books AS c WHERE b.id = c.id AND c.id = 1", changed},
 			{0, "UPDATE " + schema + ".books SET price = 50 WHERE id = 1", changed},
@@ -103,8 +103,7 @@ func TestSerialWhereATriggerSkipsTheRow(t *testing.T) {
 	})
 }
 
-// An upsert of several rows, one of which is not at the version or not there,
-// writes none.
+// If one row of an upsert of several isn't at the version, or doesn't exist, the upsert writes no row.
 func TestSerialUpsertOfSeveral(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
@@ -123,13 +122,13 @@ func TestSerialUpsertOfSeveral(t *testing.T) {
 			t.Error(err)
 		}
 		sh.WantVersions(t, "1:10#7 2:30#2 3:30#2")
-		// None is written, by a condition of the statement's own.
+		// A condition of the statement itself excludes the row, so no row is written.
 		_, err := sh.DB.ExecContext(harness.WithSerial(t, 7), "INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 30 WHERE books.price > 99")
 		harness.WantError(t, err, sqlfence.ErrGone)
 	})
 }
 
-// Arms of a MERGE are counted as the statements that they stand for.
+// Each arm of a MERGE is treated like the statement that it stands for.
 func TestSerialMerge(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
@@ -204,7 +203,7 @@ func TestSerialReturning(t *testing.T) {
 		if err != nil || len(types) != 6 || types[1].DatabaseTypeName() == "" {
 			t.Errorf("types are %v, %v", types, err)
 		}
-		if err := rows.Close(); err != nil { // with the first row unread
+		if err := rows.Close(); err != nil { // before the first row is read
 			t.Error(err)
 		}
 		var isbn string
@@ -265,7 +264,7 @@ func TestSerialColumnNames(t *testing.T) {
 	})
 }
 
-// A constraint of SQLite's that replaces rows would set a version back.
+// A constraint of SQLite that replaces rows would reset a version.
 func TestSerialWhereAConstraintReplacesRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What EditLock promises, on every driver, at every level, in every form.
+// These tests check what EditLock promises, on every driver, at every level, in every form.
 
 var editLock = sqlfence.EditLock("editedby", "editedsince", "editedexpiry")
 
-// lockShop is a shop whose books can be locked, by users of a type.
+// lockShop is a shop whose books have the columns of a lock. user is the type of the users' column.
 func lockShop(t testing.TB, s harness.Setting, user string, rules ...sqlfence.Rule) *harness.Shop {
 	t.Helper()
 	sh := s.Shop(t, append(rules, editLock)...)
@@ -27,7 +27,7 @@ func lockShop(t testing.TB, s harness.Setting, user string, rules ...sqlfence.Ru
 	return sh
 }
 
-// lock resets the books and locks the first, by an SQL constant.
+// lock resets the books and locks the first book for by, an SQL constant.
 func lock(t testing.TB, s *harness.Shop, by string, since, expiry time.Time) {
 	t.Helper()
 	version(t, s, 7)
@@ -38,7 +38,7 @@ func editing(t testing.TB, user any) context.Context {
 	return sqlfence.WithEditor(t.Context(), user)
 }
 
-// The database and the test run on one clock; the times are far apart anyway.
+// The database and the test use the same clock, and the times are far from now.
 var (
 	lockSince  = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 	lockExpiry = lockSince.Add(time.Hour)
@@ -125,7 +125,7 @@ func TestEditLockIsHeldByNobody(t *testing.T) {
 	}
 }
 
-// A lock for ever.
+// A lock that never lapses still guards the row.
 func TestEditLockThatNeverLapses(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := lockShop(t, harness.Setting{Base: b, Level: sql.LevelDefault}, "text")
@@ -177,7 +177,7 @@ func TestEditLockUsers(t *testing.T) {
 	})
 }
 
-// A stale token is reported first, then a conflict, then the lock.
+// Of several reasons the error has the stale token first, then a conflict, then the lock.
 func TestEditLockBesideOtherRules(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestEditLockObservedAndBypassed(t *testing.T) {
 	})
 }
 
-// Somebody takes the lock while a write waits for the row.
+// While a write waits for the row, another user locks it.
 func TestEditLockWriteThatWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := lockShop(t, s, "integer")
@@ -264,7 +264,7 @@ func TestEditLockWriteThatWaits(t *testing.T) {
 	})
 }
 
-// MERGE, and the odd statements of both.
+// EditLock also guards MERGE, and unusual statements.
 func TestEditLockStatements(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := lockShop(t, s, "integer")

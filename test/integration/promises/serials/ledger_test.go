@@ -53,8 +53,8 @@ func TestLedgerIsNotShadowed(t *testing.T) {
 	})
 }
 
-// The only typed value of a new row, which queries the ledger, may be the last value. The serial comes after this
-// value.
+// The guard reads the ledger in the only typed value of a new row, which may be the row's last value. The serial
+// follows it.
 func TestLastValueOfNewRowAsksTheLedger(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := askedShop(t, s)
@@ -156,14 +156,14 @@ func TestLedgerIsAskedLast(t *testing.T) {
 	})
 }
 
-// blockSecond is Block for the row 2.
+// blockSecond is Block for row 2.
 func blockSecond(t *testing.T, s *harness.Shop) *harness.Blocker {
 	t.Helper()
 	tx, err := s.Plain.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tx.Rollback() }) // for a test that fails early
+	t.Cleanup(func() { _ = tx.Rollback() }) // if the test fails before
 	b := &harness.Blocker{Tx: tx}
 	if _, err := tx.Exec("SELECT id FROM books WHERE id = 2 FOR UPDATE"); err != nil {
 		t.Fatal(err)

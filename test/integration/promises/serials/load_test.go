@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An editor reads a row, waits, and writes the read price plus 1, each time in another form. A lost update is missing
-// in the final price.
+// An editor reads a row, waits, and writes the price that it read plus 1, each time in another form. A lost update is
+// missing in the final price.
 type editor struct {
 	*harness.Shop
 	random *rand.Rand
@@ -35,7 +35,7 @@ func (e editor) edit(ctx context.Context, id int) (applied bool, err error) {
 	}
 	form := e.Forms()[e.random.IntN(len(e.Forms()))]
 	if strings.HasPrefix(w.Query, "INSERT") {
-		form = harness.Forms[e.random.IntN(4)] // those of Exec
+		form = harness.Forms[e.random.IntN(4)] // the forms of Exec
 	}
 	if e.random.IntN(2) == 0 {
 		n, err := form.Run(ctx, e.DB, w.As(e.Dialect))
@@ -49,8 +49,7 @@ func (e editor) edit(ctx context.Context, id int) (applied bool, err error) {
 	return applied && err == nil, err
 }
 
-// No update is lost: every row has as many changes as edits were applied to it,
-// in its price and in its serial.
+// No update is lost: in every row both the price and the serial have risen by the number of successful edits.
 func TestSerialUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes for a while")

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Random writes that may assign the serial, each on the bare driver first, in a transaction that is rolled back. The
-// serial of a written row always increases. A statement is refused only if its serial wouldn't increase on the bare
-// driver; every other statement has the same effect as on the bare driver.
+// Random writes that may assign the serial. Each is first sent by the bare driver, in a transaction that is rolled
+// back. With sqlfence a written row's serial always rises. A statement is refused only if a serial wouldn't rise on the
+// bare driver; every other statement has the same effect as there.
 func TestSerialRandomAssignments(t *testing.T) {
 	count := 400
 	if harness.RaceEnabled {
@@ -42,7 +42,7 @@ func TestSerialRandomAssignments(t *testing.T) {
 				}
 				t.Logf("%d raised as on the bare driver, %d refused, %d failed, %d by other values, %d compared, %d conflicts",
 					l.raised, l.refused, l.failed, l.others, l.compared, l.conflicts)
-				// A text column holds no serial that could be counted on, but NULL.
+				// A text column stores no serial that can be counted, except NULL.
 				if !testing.Short() && typ != "text" && (l.raised < count/20 || l.refused < count/20 || l.compared == 0 || l.conflicts == 0) {
 					t.Error("too few of a kind to prove anything")
 				}
@@ -56,7 +56,7 @@ type serialLab struct {
 	rand *rand.Rand
 	typ  string
 	args []any
-	from string // the column of the joined table
+	from string // a column of the joined table
 
 	raised, refused, failed, others, compared, conflicts int
 }
@@ -107,7 +107,7 @@ func (l *serialLab) rows(t *testing.T, db interface {
 	return all
 }
 
-// number returns a serial as a number, and whether it is a whole one.
+// number returns a serial as a number, and whether it is a whole number.
 func (l *serialLab) number(serial any) (int64, bool) {
 	switch s := serial.(type) {
 	case nil:
@@ -120,7 +120,7 @@ func (l *serialLab) number(serial any) (int64, bool) {
 
 func (l *serialLab) pick(of ...string) string { return of[l.rand.IntN(len(of))] }
 
-// start puts serials into the rows around the fence.
+// start stores serials in the rows by the base driver.
 func (l *serialLab) start(t *testing.T) {
 	l.Exec(t, "DELETE FROM books")
 	for id := 1; id <= 5; id++ {
@@ -135,16 +135,16 @@ func (l *serialLab) start(t *testing.T) {
 	}
 }
 
-// A trial is one statement, sent both ways.
+// A trial is a statement with its results by both drivers.
 type trial struct {
 	query             string
 	assigns, compared bool             // the statement assigns the serial; it is compared otherwise
-	before            map[int64]labRow // the rows
-	bare, after       map[int64]labRow // as the bare driver leaves them, and as the fenced one does
+	before            map[int64]labRow // the rows before it
+	bare, after       map[int64]labRow // the rows after the bare driver's execution, and after the fenced one's
 	bareErr, err      error
 }
 
-// step sends one statement both ways.
+// step sends a statement by both drivers.
 func (l *serialLab) step(t *testing.T) {
 	l.start(t)
 	var r trial
@@ -169,7 +169,7 @@ func (l *serialLab) step(t *testing.T) {
 	}
 }
 
-// sendBare sends a statement by the bare driver, and returns what the rows are until it is rolled back.
+// sendBare sends a statement by the bare driver. It returns the rows before the rollback.
 func (l *serialLab) sendBare(t *testing.T, query string) (rows map[int64]labRow, err error) {
 	t.Helper()
 	tx, beginErr := l.Plain.Begin()
@@ -185,7 +185,7 @@ func (l *serialLab) sendBare(t *testing.T, query string) (rows map[int64]labRow,
 	return rows, err
 }
 
-// fallen returns what is wrong with the promise that a row which was written has risen.
+// fallen describes a written row whose serial hasn't risen.
 func (l *serialLab) fallen(r *trial) string {
 	for id, row := range r.after {
 		old, there := r.before[id]
@@ -206,7 +206,7 @@ func (l *serialLab) fallen(r *trial) string {
 	return ""
 }
 
-// different returns any further difference from the bare driver, which is an error.
+// different describes any other difference from the bare driver, which is an error.
 func (l *serialLab) different(r *trial) string {
 	switch {
 	case r.compared:
@@ -255,8 +255,8 @@ func (l *serialLab) differentAssigned(r *trial) string {
 	return ""
 }
 
-// lowers reports whether a row doesn't rise on the bare driver, and whether the statement was
-// refused because of one.
+// lowers reports whether a row's serial doesn't rise on the bare driver, and whether the statement was refused because
+// of a row.
 func (l *serialLab) lowers(r *trial) (lower, refused bool) {
 	var conflict *sqlfence.ConflictError
 	assigned := errors.As(r.err, &conflict) && conflict.Assigned
@@ -276,7 +276,7 @@ func (l *serialLab) lowers(r *trial) (lower, refused bool) {
 	return lower, refused
 }
 
-// odd reports whether a row has a serial that is no whole number.
+// odd reports whether a row has a serial that isn't a whole number.
 func (l *serialLab) odd(rows map[int64]labRow) bool {
 	for _, r := range rows {
 		if _, ok := l.number(r.serial); !ok {

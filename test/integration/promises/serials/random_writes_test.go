@@ -23,7 +23,7 @@ var castTypes = map[sqlfence.Dialect][]string{
 	sqlfence.MySQL:    {"signed", "unsigned", "decimal(30)", "char"},
 }
 
-// value writes an expression; of is what names the row, or nothing.
+// value writes an expression. of is the prefix of columns, or "".
 func (l *serialLab) value(of string, depth int) string {
 	if depth > 0 && l.rand.IntN(2) == 0 {
 		a, deeper := func() string { return l.value(of, depth-1) }, l.pick("+", "-", "case", "coalesce", "max", "brackets", "cast", "minus", "query")
@@ -77,7 +77,7 @@ func (l *serialLab) set(of, as string) (list string, assigns bool) {
 	}
 	value := func() string { return l.value(as, 2) }
 	nth := l.rand.IntN(8)
-	if l.Dialect == sqlfence.MySQL && nth != 0 { // which has no lists of columns
+	if l.Dialect == sqlfence.MySQL && nth != 0 { // MySQL has no lists of columns
 		nth = 5 + l.rand.IntN(3)
 	}
 	switch nth {

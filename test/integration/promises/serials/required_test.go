@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A table whose rows are written with a serial only.
+// The tests of this file have a table whose rows can be written only with a serial.
 
 func requiredShop(t testing.TB, s harness.Setting, rules ...sqlfence.Rule) *harness.Shop {
 	t.Helper()
@@ -52,7 +52,7 @@ func TestSerialRequired(t *testing.T) {
 				}
 				sh.WantVersions(t, want)
 			}
-			// New rows need none.
+			// New rows need no serial.
 			for _, w := range append(slices.Clone(harness.FreshInserts),
 				harness.Write{Name: "upsert", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = 30", Args: []any{7, "i7"}},
 				harness.Write{Name: "nothing", Query: "INSERT INTO books (id, isbn) VALUES (1, 'i1'), ($1, $2) ON CONFLICT (id) DO NOTHING", Args: []any{7, "i7"}},

@@ -98,8 +98,8 @@ func TestSerialWithKey(t *testing.T) {
 	})
 }
 
-// Without a token an Optional table is not fenced, but counted, compared, and
-// the fence column keeps its default.
+// A write without a token to an Optional table is counted and its serial compared, and the fence column keeps its
+// default.
 func TestSerialWithOptional(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault}, sqlfence.RowFence("mark"), sqlfence.Optional())
@@ -201,7 +201,7 @@ func TestSerialBypassed(t *testing.T) {
 	})
 }
 
-// What can't have a clear answer is refused, and isn't sent.
+// Statements whose outcome wouldn't be clear are refused, and aren't sent.
 func TestSerialRefusals(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})
@@ -251,7 +251,7 @@ func TestSerialRefusals(t *testing.T) {
 			}
 		}
 		if b.Dialect == sqlfence.Postgres {
-			// lib/pq counts none.
+			// lib/pq reports no number of rows for this statement.
 			err := exec(harness.WithSerial(t, 7), "MERGE INTO books b USING pens p ON b.id = p.id WHEN MATCHED THEN DELETE")
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
 			// The statement would add the pen and report zero changed rows.
@@ -261,10 +261,10 @@ func TestSerialRefusals(t *testing.T) {
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
 		} else {
 			for _, query := range []string{
-				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn counts the rows of the statement before
+				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn reports the number of the statement before
 				"UPDATE books SET price = 1 WHERE id = 1; -- which mattn takes for a statement",
 				"UPDATE books SET price = 1 WHERE id = 1;;",
-				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // which a constraint keeps from being written
+				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // a constraint prevents the write without an error
 				"UPDATE books SET price = 1 WHERE id = 1 LIMIT 0",
 			} {
 				if !b.Returns() && strings.Contains(query, "RETURNING") {
@@ -274,7 +274,7 @@ func TestSerialRefusals(t *testing.T) {
 			}
 		}
 		sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")
-		// Where nothing would be compared with it, a serial does nothing.
+		// A serial has no effect in statements that have nothing to compare with it.
 		for _, query := range []string{"INSERT INTO books (id) VALUES (9)", "SELECT 1 FROM books WHERE serial = 7", "UPDATE pens SET price = 1"} {
 			if err := exec(harness.WithSerial(t, -1), query); err != nil {
 				t.Errorf("%s: %v", query, err)
@@ -283,7 +283,7 @@ func TestSerialRefusals(t *testing.T) {
 	})
 }
 
-// Of a column that isn't there the error has the name.
+// If the serial's column doesn't exist, the error names it.
 func TestSerialMissingColumn(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b, Level: sql.LevelDefault}.Shop(t, sqlfence.Serial("nowhere"))
@@ -300,7 +300,7 @@ func TestSerialMissingColumn(t *testing.T) {
 	})
 }
 
-// Columns that can't be counted on: the error is clear, and nothing is lost.
+// If a column's values can't be counted, the error is clear, and no value is lost.
 func TestSerialBadColumns(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		setting := harness.Setting{Base: b, Level: sql.LevelDefault}
@@ -313,7 +313,7 @@ func TestSerialBadColumns(t *testing.T) {
 			{"bigint", "9223372036854775807", "9223372036854775807"},
 		} {
 			if b.Dialect == sqlfence.MySQL && tt.typ == "text" && tt.value == "'7'" {
-				continue // a number there
+				continue // MySQL stores a number
 			}
 			t.Run(tt.typ+" "+tt.value, func(t *testing.T) {
 				sh := setting.Shop(t, sqlfence.Serial("serial"))
@@ -327,7 +327,7 @@ func TestSerialBadColumns(t *testing.T) {
 					switch {
 					case b.Dialect == sqlfence.Postgres && tt.typ == "double precision" && i == 0,
 						b.Dialect == sqlfence.MySQL && (tt.typ == "double precision" || tt.typ == "text" && !sh.IsMariaDB(t)) && i == 0:
-						sh.Exec(t, "UPDATE books SET price = 10, serial = "+tt.value) // MySQL makes a number of each text
+						sh.Exec(t, "UPDATE books SET price = 10, serial = "+tt.value) // MySQL reads each text as a number
 					case err == nil:
 						t.Errorf("%d: it was updated", i)
 					case b.Dialect == sqlfence.SQLite && tt.typ != "bigint":
@@ -336,7 +336,7 @@ func TestSerialBadColumns(t *testing.T) {
 							t.Errorf("%d: %v, want %q", i, err, tt.shown)
 						}
 					}
-					if i > 0 { // an unversioned DELETE doesn't look at it
+					if i > 0 { // a DELETE without a serial doesn't read it
 						_, err = sh.DB.ExecContext(ctx, "DELETE FROM books WHERE id = 1")
 						if err == nil && !(tt.typ == "bigint" && i == 3) {
 							t.Errorf("%d: it was deleted", i)

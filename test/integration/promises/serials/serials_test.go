@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What Serial and WithSerial promise, on every driver, at every level, in every
-// form of sending a statement.
+// These tests check what Serial and WithSerial promise, on every driver, at every level, in every form of sending a
+// statement.
 
 // serialShop is a shop whose books have versions.
 func serialShop(t testing.TB, s harness.Setting, rules ...sqlfence.Rule) *harness.Shop {
@@ -22,7 +22,7 @@ func serialShop(t testing.TB, s harness.Setting, rules ...sqlfence.Rule) *harnes
 	return sh
 }
 
-// version leaves the books 1, 2 and 3, the first at a serial and the others at 1.
+// version stores books 1, 2 and 3, the first with this serial and the others with 1.
 func version(t testing.TB, s *harness.Shop, serial int64) {
 	t.Helper()
 	s.Reset(t, 0)
@@ -63,7 +63,7 @@ func TestSerialCounts(t *testing.T) {
 	})
 }
 
-// versionedWrites are the kinds of write on the book 1 that are compared.
+// versionedWrites are the kinds of write to book 1 whose serial is compared.
 var versionedWrites = harness.RowWrites[:2]
 
 func TestSerialOfTheRowPasses(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSerialOfTheRowPasses(t *testing.T) {
 				}
 				sh.WantVersions(t, want)
 			}
-			// NULL, of a row that was there before the column, counts as 0.
+			// NULL, in a row that is older than the column, counts as 0.
 			for i, want := range []string{"1:30#1 2:10#1 3:10#1", "2:10#1 3:10#1"} {
 				version(t, sh, 7)
 				sh.Exec(t, "UPDATE books SET serial = NULL WHERE id = 1")
@@ -106,7 +106,7 @@ func TestSerialConflict(t *testing.T) {
 					t.Fatalf("by %s", w.Name)
 				}
 			}
-			// All or nothing: the books 2 and 3 are at another version.
+			// Books 2 and 3 are at another version, so no row is written.
 			version(t, sh, 7)
 			_, err := send(harness.WithSerial(t, 7), harness.Write{Name: "", Query: "UPDATE books SET price = $1", Args: []any{30}})
 			harness.WantConflict(t, err, 7, 1)
@@ -156,13 +156,12 @@ func TestSerialGoneLeavesTheTransaction(t *testing.T) {
 	})
 }
 
-// In PostgreSQL, an upsert under WithSerial updates the version that was read, or
-// inserts where none was.
+// In PostgreSQL an upsert under WithSerial updates the version that was read, or inserts a row if there was none.
 func TestSerialUpsert(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
 		upsert := harness.RowWrites[2].As(s.Dialect)
-		for _, f := range harness.Forms[:4] { // those of Exec
+		for _, f := range harness.Forms[:4] { // the forms of Exec
 			t.Run(f.Name, func(t *testing.T) {
 				run := func(serial int64) error {
 					n, err := f.Run(harness.WithSerial(t, serial), sh.DB, upsert)
@@ -197,7 +196,7 @@ func TestSerialUpsert(t *testing.T) {
 	})
 }
 
-// A prepared statement is given its context when it is executed.
+// A prepared statement has the serial of the context of its execution.
 func TestSerialPreparedBefore(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
@@ -229,7 +228,7 @@ func TestSerialPreparedBefore(t *testing.T) {
 	})
 }
 
-// One round trip each, whatever the answer.
+// Each write takes one round trip, whatever its result is.
 func TestSerialOneRoundTrip(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := serialShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})

@@ -13,8 +13,8 @@ var unkept = map[string]string{
 	"session_replication_role=replica": "it switches triggers off, and takes a superuser",
 }
 
-// Whatever a client's session sets, no token of the ledger falls, no name is lost, and a deleted name has no token that
-// it has had before.
+// Whatever settings a client's session has, no token of the ledger falls, no name is lost, and a deleted name gets no
+// token again that it had.
 func TestLedgerIsKeptUnderEachSetting(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, setting := range settings[b.Dialect] {

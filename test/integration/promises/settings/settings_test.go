@@ -23,7 +23,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// settings are those that a data source name or a hook of the pool may set for each session, by database.
+// settings are the settings, by database, that a data source name or a hook of the pool may set for each session.
 var settings = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"default_transaction_read_only=on", "row_security=off", "statement_timeout=1", "lock_timeout=1",
@@ -86,7 +86,7 @@ var limits = map[string][]string{
 	// The server quotes names in the definitions of triggers and functions, which sqlfence compares with its own. So
 	// sqlfence doesn't recognize the ledger's function, and Delete is refused.
 	"quote_all_identifiers=on": {"wrong-ledger", "missing or of another version", "not set up"},
-	"count_changes=1":          {"ok 0"}, // mattn's own count
+	"count_changes=1":          {"ok 0"}, // mattn's own result
 }
 
 // set returns the statement that a hook of the pool sends for a setting.
@@ -101,7 +101,7 @@ func set(d sqlfence.Dialect, setting string) string {
 	return "SET SESSION " + setting
 }
 
-// inDSN returns a data source name with a setting; false where the driver takes none there.
+// inDSN returns a data source name with a setting, or false if the driver accepts none in it.
 func inDSN(t *testing.T, b harness.Base, dsn, setting string) (string, bool) {
 	name, value, _ := strings.Cut(setting, "=")
 	switch {
@@ -159,7 +159,7 @@ var sentinels = map[string]error{
 	"invalid": sqlfence.ErrInvalid, "held": lease.ErrHeld, "limit": sqlfence.ErrTokenLimit,
 }
 
-// answer is an error as its kind, or as its text where sqlfence has none for it.
+// answer describes an error by its kind, or by its text if it isn't sqlfence's.
 func answer(err error) string {
 	if err == nil {
 		return "ok"
@@ -177,12 +177,12 @@ func answer(err error) string {
 	return strings.Join(kinds, ", ")
 }
 
-// A world is a database with what a program uses of sqlfence, and a session of another client.
+// A world is a database with the objects of a program that uses sqlfence, and another client's session.
 type world struct {
 	harness.Base
 	dsn   string
 	plain *sql.DB // the driver alone
-	other *sql.DB // fenced, in a session as the server has it by default
+	other *sql.DB // fenced, with the server's default settings
 	rules []sqlfence.Option
 }
 
@@ -421,7 +421,7 @@ func TestAnswersUnderEachSetting(t *testing.T) {
 	})
 }
 
-// under opens the database in sessions with a setting; where the driver alone can't be used so, the test is skipped.
+// under opens the database in sessions with a setting. If the driver alone doesn't work with it, the test is skipped.
 func (w *world) under(t *testing.T, setting, way string) *sql.DB {
 	t.Helper()
 	if way == "hook" {

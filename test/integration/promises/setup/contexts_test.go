@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Whenever the context of a call ends, an error of the call is the context's, and none that has database/sql or the
-// caller try again.
+// Whenever the context of a call ends, the call's error is the context's error. It isn't one after which database/sql
+// or the caller tries again.
 func TestErrorsAreTheContextsWhereItHasEnded(t *testing.T) {
 	rounds := random.Rounds(t, 150)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

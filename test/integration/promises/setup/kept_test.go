@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// losing are statements by which the role of an application tries to lower, delete or rename a token, or to
-// take away what prevents that.
+// losing are statements by which an application's role tries to lower, delete or rename a token, or to drop what
+// prevents this.
 var losing = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"UPDATE fencing_tokens SET token = 1 WHERE name = 'books'", "UPDATE fencing_tokens SET name = 'other' WHERE name = 'books'",
@@ -43,7 +43,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 			t.Skip("no roles in SQLite")
 		}
 		holder := parts[slices.IndexFunc(parts, func(p part) bool { return p.name == "lease holder" })]
-		holder.own = []string{"SELECT ON books"} // for Verify
+		holder.own = []string{"SELECT ON books"} // verify.Check needs this
 		r := newRole(t, b, holder)
 		for _, drop := range map[sqlfence.Dialect][]string{
 			sqlfence.Postgres: {"DROP FUNCTION IF EXISTS " + sqltext.LedgerFunction + ", " + sqltext.LedgerTrigger + " CASCADE"},
@@ -61,7 +61,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		if found := codesOf(t, owner); !slices.Contains(found, "wrong-ledger") {
 			t.Errorf("verify.Check by the owner, without the triggers: %q", found)
 		}
-		// Who hasn't the privilege TRIGGER doesn't see MySQL's.
+		// Without the privilege TRIGGER a role of MySQL doesn't see triggers.
 		if want, found := map[sqlfence.Dialect]string{sqlfence.Postgres: "wrong-ledger", sqlfence.MySQL: "unseen"}[b.Dialect], codesOf(t, role); !slices.Contains(found, want) {
 			t.Errorf("verify.Check by the role, without the triggers: %q, want %s", found, want)
 		}
@@ -96,7 +96,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 	})
 }
 
-// works has the role set up, issue, adopt and hold leases, and returns what Setup logged.
+// works has the role run Setup, issue and adopt tokens, and hold leases. It returns what Setup logged.
 func (r *role) works(t *testing.T) string {
 	t.Helper()
 	var logged bytes.Buffer

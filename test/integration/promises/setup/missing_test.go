@@ -19,8 +19,8 @@ var missing = []struct {
 	drops string
 	rules []sqlfence.Rule
 
-	things int      // that are missing; an error tells one
-	except []string // writes that don't need them
+	things int      // how many objects are missing; an error names one
+	except []string // writes that need none of them
 }{
 	{"the fence column", "ALTER TABLE books DROP COLUMN fence_token", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, 1, nil},
 	{"a fence column with a name that needs quotes", "", []sqlfence.Rule{sqlfence.RowFence(`"fence-token"`)}, 1, nil},
@@ -57,7 +57,7 @@ func TestMissing(t *testing.T) {
 						err := write(ctx, sh.DB, query, prepared)
 						things := m.things
 						if b.AsksByFunction() && strings.HasPrefix(m.name, "the ledger") {
-							things++ // the function
+							things++ // the function is missing, too
 						}
 						for range things {
 							add(t, sh, b, err)
@@ -73,8 +73,8 @@ func TestMissing(t *testing.T) {
 	})
 }
 
-// observeMissing wants the statement to run in Observe mode, and the event to say what is
-// missing; what the statement did is rolled back.
+// observeMissing checks that the statement runs in Observe mode, and that the event names the missing object. It rolls
+// the statement back.
 func observeMissing(ctx context.Context, t *testing.T, sh *harness.Shop, rules []sqlfence.Rule, query string) {
 	t.Helper()
 	var told []error
@@ -122,7 +122,7 @@ func add(t *testing.T, sh *harness.Shop, b harness.Base, err error) {
 	sh.Exec(t, setup.SQL)
 }
 
-// The packages do the same for their tables.
+// The packages' errors also name their missing tables.
 func TestMissingTables(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)

@@ -93,7 +93,7 @@ func TestPrivileges(t *testing.T) {
 // A role has a database open, with only the privileges that it was granted.
 type role struct {
 	name      string
-	revoke    string // takes all privileges on tables from it
+	revoke    string // revokes all privileges on tables from the role
 	owner, db *sql.DB
 
 	source, ownerSource string
@@ -122,7 +122,7 @@ func newRole(t *testing.T, b harness.Base, p part) *role {
 	create, drop := "CREATE ROLE "+r.name, "DROP OWNED BY "+r.name+"; DROP ROLE "+r.name
 	r.revoke = "DO $$ BEGIN EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM " + r.name + "', current_schema()); END $$"
 	if b.Dialect == sqlfence.MySQL {
-		user := r.name[:20] // MySQL takes 32 letters
+		user := r.name[:20] // MySQL accepts 32 letters
 		source = harness.MySQLWith(t, sh.Source, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" })
 		r.name = user + "@'127.0.0.1'"
 		create, drop = "CREATE USER "+r.name+" IDENTIFIED BY 'secret'", "DROP USER "+r.name
@@ -143,7 +143,7 @@ func newRole(t *testing.T, b harness.Base, p part) *role {
 	return r
 }
 
-// grantOnly leaves the role these privileges.
+// grantOnly grants the role these privileges and revokes all others.
 func (r *role) grantOnly(t *testing.T, privileges []string) {
 	t.Helper()
 	harness.MustExec(t, r.owner, r.revoke)

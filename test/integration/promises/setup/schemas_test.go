@@ -17,14 +17,14 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Two are two schemas of PostgreSQL, or databases of MySQL: the table books is in home, and sessions may find
-// names in other, by the search path or as the current database.
+// A two is two schemas of PostgreSQL, or two databases of MySQL. The table books is in home. Sessions may find names in
+// other, by the search path or as the current database.
 type two struct {
 	harness.Base
 	plain          *sql.DB // finds names at home
 	home, other    string  // as SQL
 	atHome, astray string  // data source names
-	use            string  // has a session find names in other
+	use            string  // a statement after which a session finds names in other
 }
 
 // eachTwo runs test on two schemas of every base that has schemas.
@@ -77,12 +77,12 @@ func (w two) store(t *testing.T, db *sql.DB) *tokens.Store {
 
 func (w two) update() string { return "UPDATE " + w.home + ".books SET price = 20 WHERE id = 1" }
 
-// Who follows the errors of a session that finds names in another schema never comes to a second ledger, in which
-// a stale write would pass.
+// A session finds names in another schema. A user who follows its errors doesn't create a second ledger, in which a
+// stale write would pass.
 func TestErrorsDontLeadToASecondLedger(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		ctx := t.Context()
-		harness.NewLeases(t, w.plain) // with its tables
+		harness.NewLeases(t, w.plain) // also creates the leases' tables
 		first := w.store(t, w.plain)
 		a, err := first.Issue(ctx, "books")
 		if err != nil {
@@ -105,7 +105,7 @@ func TestErrorsDontLeadToASecondLedger(t *testing.T) {
 		} {
 			err := do()
 			if name == "prepare" && err == nil {
-				continue // MySQL with the text sent later
+				continue // MySQL's driver sends the text at the execution
 			}
 			w.wantNamed(t, name, err)
 		}
@@ -133,7 +133,7 @@ func TestErrorsDontLeadToASecondLedger(t *testing.T) {
 	})
 }
 
-// wantNamed wants an error that names the schema with the ledger, and doesn't advise another one.
+// wantNamed checks that an error names the ledger's schema, and doesn't advise another one.
 func (w two) wantNamed(t *testing.T, what string, err error) {
 	t.Helper()
 	var setup *sqlfence.SetupError
@@ -143,7 +143,7 @@ func (w two) wantNamed(t *testing.T, what string, err error) {
 	}
 }
 
-// All tables of sqlfence's are in the schema of the option, wherever the session finds names.
+// All of sqlfence's tables are in the option's schema, in whatever schema the session finds names.
 func TestWithSchema(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		ctx := t.Context()
@@ -231,7 +231,7 @@ func (w two) textType() string {
 func (w two) useLeases(t *testing.T, db *sql.DB) {
 	t.Helper()
 	leases := harness.NewLeases(t, db)
-	l := harness.MustAcquire(t, leases, "fencing_tokens") // a key that is called as a table is
+	l := harness.MustAcquire(t, leases, "fencing_tokens") // a key that is the name of a table
 	if err := l.Extend(t.Context(), time.Hour); err != nil {
 		t.Error(err)
 	}
@@ -274,7 +274,7 @@ func (w two) useLocks(t *testing.T, db *sql.DB) {
 	}
 }
 
-// Names that are no schema's, SQLite, and two different ones are refused.
+// WithSchema is refused with a name that no schema can have, on SQLite, and with two different names.
 func TestWithSchemaIsChecked(t *testing.T) {
 	for _, test := range []struct {
 		driver string
@@ -417,7 +417,7 @@ func TestGuardedTextsMoveSessions(t *testing.T) {
 			t.Skip("no text of several statements is guarded")
 		}
 		ctx := t.Context()
-		for _, dsn := range []string{w.atHome, w.astray} { // both have token 1
+		for _, dsn := range []string{w.atHome, w.astray} { // in both the token is 1
 			store := w.store(t, w.Raw(t, dsn))
 			if err := store.Setup(ctx); err != nil {
 				t.Fatal(err)

@@ -71,7 +71,7 @@ type endingConn struct {
 	e *ender
 }
 
-// Raw has the driver beneath recognised.
+// Raw lets sqlfence recognize the driver beneath.
 func (c endingConn) Raw() driver.Conn { return c.baseConn }
 
 func (c endingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, err error) {
@@ -116,7 +116,7 @@ func settingsOf(t *testing.T, b harness.Base, q harness.Reader) map[string]strin
 	return found
 }
 
-// Wherever the context of a function ends, no connection goes back to the pool with other settings than before.
+// If the context of a function ends, at whatever moment, no connection goes back to the pool with changed settings.
 func TestNoSettingIsLeftBehindWhereAContextEnds(t *testing.T) {
 	step := 1
 	if testing.Short() {

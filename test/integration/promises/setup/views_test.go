@@ -16,11 +16,11 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A shadowed is two schemas: in home the table books, of token 9, and in other something with its name and rows whose
-// fence_token is another column.
+// A shadowed is two schemas: in home the table books, with token 9, and in other another object with its name and rows,
+// whose fence_token is another column.
 type shadowed struct{ two }
 
-// eachShadowed runs test with each thing that can have a table's name and rows.
+// eachShadowed runs test with each kind of object that can have a table's name and rows.
 func eachShadowed(t *testing.T, test func(t *testing.T, w shadowed)) {
 	eachTwo(t, func(t *testing.T, w two) {
 		harness.MustExec(t, w.plain, "ALTER TABLE books ADD COLUMN spare bigint NOT NULL DEFAULT 0")
@@ -53,7 +53,7 @@ func eachShadowed(t *testing.T, test func(t *testing.T, w shadowed)) {
 	})
 }
 
-// options writes those of a data source name of PostgreSQL's as a foreign server's.
+// options returns parts of PostgreSQL's data source name as options of a foreign server.
 func options(t *testing.T, dsn string, names ...string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -72,7 +72,7 @@ func (w two) view() string {
 	return "CREATE VIEW " + w.other + ".books AS SELECT id, price, spare AS fence_token FROM " + w.home + ".books"
 }
 
-// wants fails unless each way to send a write by a stale token ends with the error, and none has landed.
+// wants fails unless a stale write ends with the error, in each way to send it, and none has succeeded.
 func (w shadowed) wants(t *testing.T, when string, db *sql.Conn, table string, want error) {
 	t.Helper()
 	ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 3})
@@ -167,7 +167,7 @@ func execOn(t *testing.T, conn *sql.Conn, query string) {
 	}
 }
 
-// A rule that reads no column of the row doesn't mind a view.
+// A rule that reads no column of the row also guards writes through a view.
 func TestALedgerGuardsAViewsWrites(t *testing.T) {
 	eachShadowed(t, func(t *testing.T, w shadowed) {
 		store := w.store(t, w.plain)
@@ -189,7 +189,7 @@ func TestALedgerGuardsAViewsWrites(t *testing.T) {
 	})
 }
 
-// A view with the name of a table can't be made through a fenced database.
+// Through a fenced database no view of a registered table's name can be created.
 func TestViewsOfATablesNameAreNotMade(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		harness.MustExec(t, w.plain, "ALTER TABLE books ADD COLUMN spare bigint NOT NULL DEFAULT 0")
@@ -224,8 +224,8 @@ func TestViewsOfATablesNameAreNotMade(t *testing.T) {
 	})
 }
 
-// Sessions may choose where names are found, as programs with a schema for each tenant do, and no statement takes a
-// round trip more.
+// A program with a schema for each tenant may choose where its sessions find names. No statement takes another round
+// trip.
 func TestTenantsWriteWhereThereIsNoView(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		harness.MustExec(t, w.plain, "CREATE TABLE "+w.other+".books (id integer PRIMARY KEY, price integer, fence_token bigint)")
