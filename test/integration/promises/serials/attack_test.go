@@ -33,7 +33,7 @@ func TestSerialOddStatements(t *testing.T) {
 			query   string
 			want    string // at serial 7; at serial 6 nothing may change
 		}{
-			{0, "UPDATE books SET price = 50 FROM notes WHERE notes.book = books.id", changed}, // three notes of the book
+			{0, "UPDATE books SET price = 50 FROM notes WHERE notes.book = books.id", changed}, // three notes
 			{0, "UPDATE books SET price = 50 FROM notes AS n WHERE n.book = books.id AND n.serial = 7", changed},
 			{0, "UPDATE books AS b SET price = 50 FROM books AS c WHERE b.id = c.id AND c.id = 1", changed},
 			{0, "UPDATE " + schema + ".books SET price = 50 WHERE id = 1", changed},

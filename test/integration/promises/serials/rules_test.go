@@ -261,10 +261,10 @@ func TestSerialRefusals(t *testing.T) {
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
 		} else {
 			for _, query := range []string{
-				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn reports the number of the statement before
+				"UPDATE books SET price = 1 WHERE id = 1 RETURNING id", // mattn reports the previous count
 				"UPDATE books SET price = 1 WHERE id = 1; -- which mattn takes for a statement",
 				"UPDATE books SET price = 1 WHERE id = 1;;",
-				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // a constraint prevents the write without an error
+				"UPDATE OR IGNORE books SET isbn = 'i2' WHERE id = 1", // a constraint prevents the write
 				"UPDATE books SET price = 1 WHERE id = 1 LIMIT 0",
 			} {
 				if !b.Returns() && strings.Contains(query, "RETURNING") {
@@ -327,7 +327,7 @@ func TestSerialBadColumns(t *testing.T) {
 					switch {
 					case b.Dialect == sqlfence.Postgres && tt.typ == "double precision" && i == 0,
 						b.Dialect == sqlfence.MySQL && (tt.typ == "double precision" || tt.typ == "text" && !sh.IsMariaDB(t)) && i == 0:
-						sh.Exec(t, "UPDATE books SET price = 10, serial = "+tt.value) // MySQL reads each text as a number
+						sh.Exec(t, "UPDATE books SET price = 10, serial = "+tt.value) // MySQL stores a number
 					case err == nil:
 						t.Errorf("%d: it was updated", i)
 					case b.Dialect == sqlfence.SQLite && tt.typ != "bigint":

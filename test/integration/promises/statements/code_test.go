@@ -8,9 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A write that a statement's text doesn't show doesn't happen.
+// A write that a statement's text doesn't show must not happen.
 
-// hiddenCode would write to the books, whose name doesn't stand in it.
+// hiddenCode are statements that would write to the books without naming them.
 var hiddenCode = []string{
 	"DO $x$ BEGIN EXECUTE 'UPDATE ' || quote_ident('bo' || 'oks') || ' SET price = 0'; END $x$",
 	"DO $$ DECLARE r record; BEGIN FOR r IN ExEcUtE 'UPDATE bo' || 'oks SET price = 0 RETURNING 1' LOOP END LOOP; END $$",
@@ -96,7 +96,7 @@ func TestTextRunByFunctionsOnlyReads(t *testing.T) {
 	})
 }
 
-// The schema's own table can be written once the pragma allows it; sqlfence doesn't.
+// SQLite's own table of the schema could be written after a pragma. sqlfence refuses this.
 func TestSchemaIsNotWritten(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Encodings in which the second byte of a character may be ASCII, above all a backslash.
+// encodings are encodings in which a character's second byte may be ASCII, above all a backslash.
 var encodings = []string{"GBK", "BIG5", "SJIS", "GB18030", "UHC", "JOHAB", "SHIFT_JIS_2004"}
 
 // sneaked are pieces of SQL that mean something else if, in the server's encoding, a character swallows the next byte.
@@ -30,15 +30,15 @@ func sneak(r *rand.Rand) string {
 	return b.String()
 }
 
-// sneakers were written by hand: they land in one of the encodings.
+// sneakers were composed by hand. Without a check each would write to the books in one of the encodings.
 var sneakers = []string{
 	`SELECT E'万\'; UPDATE books SET price = 666; --'`,
 	`SELECT E'é\'; UPDATE books SET price = 666; --'`,
 	`SELECT E'表\'; UPDATE books SET price = 666; --'`,
 }
 
-// A change of client_encoding that no text shows, under Bypass, lets no write pass: a text that could read
-// otherwise then is refused in any encoding.
+// Under Bypass a statement changes client_encoding without showing it. No write gets through: a text with another
+// meaning in some encoding is refused in any encoding.
 func TestHiddenEncoding(t *testing.T) {
 	seed := uint64(20261122)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// On PostgreSQL, SQL's EXECUTE runs no write that was prepared without its guard, and every other prepared statement as
-// before.
+// On PostgreSQL, EXECUTE runs no write that was prepared without its guard, and runs all other prepared statements.
 func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -104,8 +103,8 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 	})
 }
 
-// What is refused for observed tables alone is sent, unless it runs a write of others by EXECUTE, or an argument names a
-// setting that their guards depend on.
+// A statement that is refused for observed tables only is sent, unless EXECUTE in it runs a write of an enforced table,
+// or an argument names a setting on which the guards depend.
 func TestWhatIsRefusedForObservedTables(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -140,8 +139,8 @@ func TestWhatIsRefusedForObservedTables(t *testing.T) {
 	})
 }
 
-// In transaction control and in comments the word EXECUTE means nothing: no query of sqlfence's own comes before such a
-// statement, where it would fail or change the transaction.
+// The word EXECUTE means nothing in transaction control and in comments. sqlfence sends no query of its own before such
+// a statement, where the query would fail or change the transaction.
 func TestExecuteAsAnyOtherWord(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

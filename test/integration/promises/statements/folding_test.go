@@ -11,11 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In a database of a single-byte encoding PostgreSQL folds letters outside of
-// ASCII, too, if its locale does.
+// In a database with a single-byte encoding PostgreSQL folds letters beyond ASCII, too, if its locale does.
 
-// latin1 creates a database in LATIN1 and returns its DSN, with UTF8 as the
-// client's encoding. Without the locale it folds ASCII only, as the locale C does.
+// latin1 creates a database in LATIN1 and returns its DSN, with the client's encoding UTF8. If the locale is missing,
+// the database folds only ASCII, as with the locale C.
 func latin1(t *testing.T, b harness.Base, locale string) (dsn string, ok bool) {
 	t.Helper()
 	source, err := harness.PostgresDatabaseAs(t, "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE '"+locale+"'")

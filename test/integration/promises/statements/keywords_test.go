@@ -19,8 +19,8 @@ import (
 
 var keywordStatements = flag.Int("keywords", 800, "how many statements TestKeywordsAsNames runs in each dialect")
 
-// keywordList are the words that mean something to some database, from SQLite's
-// tool/mkkeywordhash.c and PostgreSQL's kwlist.h, as far as statements of rows have them.
+// keywordList are words with a meaning in some database, from SQLite's tool/mkkeywordhash.c and PostgreSQL's kwlist.h,
+// as far as they occur in statements about rows.
 var keywordList = strings.Fields(`abort action after all always analyze and any array as asc asymmetric at attach before
 	begin between both by cascade case cast check collate column commit conflict constraint create cross current
 	current_date cycle database default deferred delete depth desc detach distinct do each else end escape except exclude
@@ -33,9 +33,8 @@ var keywordList = strings.Fields(`abort action after all always analyze and any 
 	truncate unbounded uescape union unique update using vacuum value values varying view virtual when where window with within
 	without work xmlparse zone`)
 
-// Columns, aliases, labels, arguments and WITHs that are called as keywords: a
-// fenced statement does to the last byte what it does without the fence, all
-// rows that it wrote are marked, and with an older token it changes nothing.
+// Columns, aliases, labels, arguments and items of WITH have keywords as names. A fenced statement has the same effect
+// as without the fence, all rows that it wrote have the stored token, and with an older token it changes nothing.
 func TestKeywordsAsNames(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		k := newKeywords(t, b)
@@ -66,22 +65,22 @@ func TestKeywordsAsNames(t *testing.T) {
 	})
 }
 
-// keywords writes and tries statements.
+// keywords writes statements and runs them.
 type keywords struct {
 	harness.Base
 	r              *rand.Rand
 	source         string
 	plain          *sql.DB
 	db             *sql.DB
-	columns        []string // words that can be a column
-	labels, bare   []string // words that can be a label, with AS and without
-	aliases, withs []string // words that can be a table's alias, with AS, and a WITH's name
+	columns        []string // words that can name a column
+	labels, bare   []string // words that can be a label, with AS and without AS
+	aliases, withs []string // words that can be a table's alias with AS, and words that can name an item of WITH
 
-	// What the database's statements can have.
+	// The features of the database's statements.
 	withWrites, updatesFrom, aliasOfDelete, aliasOfInsert, readsTarget, isNull, isDistinct, whereOfUpsert bool
 
 	used []string // the columns of the table
-	args []any    // of the statement that is being written
+	args []any    // of the current statement
 
 	valid, invalid, wrote int
 	refused               map[string]int
@@ -129,7 +128,7 @@ func newKeywords(t *testing.T, b harness.Base) *keywords {
 	return k
 }
 
-// table makes another table of books, with twelve of the words for columns.
+// table creates a new table books with twelve of the words as columns.
 func (k *keywords) table(t *testing.T, n int) {
 	k.used = nil
 	for _, i := range k.r.Perm(len(k.columns))[:12] {
@@ -169,10 +168,10 @@ func (k *keywords) table(t *testing.T, n int) {
 	k.db.SetMaxOpenConns(1)
 }
 
-// An outcome is what a statement returned, and left in the table.
+// An outcome is a statement's rows and the rows in the table after it.
 type outcome struct {
 	rows, left []string
-	marks      []string // of the rows left, in their order
+	marks      []string // the stored tokens of left, in the same order
 }
 
 // run runs a statement in a transaction that is rolled back.
@@ -229,7 +228,7 @@ func lines(rows *sql.Rows, err error) ([]string, error) {
 	return all, rows.Err()
 }
 
-// try writes a statement and runs it raw, with a token, and with an older one.
+// try writes a statement and runs it by the bare driver, with a token, and with an older token.
 func (k *keywords) try(t *testing.T) {
 	t.Helper()
 	query := k.statement()
@@ -303,4 +302,4 @@ func (k *keywords) pgxArgs(query string) (string, []any) {
 	return query, []any{names}
 }
 
-// The writing of statements.
+// The functions below write the statements.

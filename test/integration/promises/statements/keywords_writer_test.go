@@ -129,7 +129,7 @@ func (k *keywords) returning(of string) string {
 	return " RETURNING " + strings.Join(items, ", ")
 }
 
-// alias returns an alias of books and what its columns can be qualified with.
+// alias returns an alias of books, or none, and the qualifier of its columns.
 func (k *keywords) alias(can bool) (as, of string) {
 	if !can || k.maybe(40) {
 		return "", k.word([]string{"", "books."})
@@ -170,7 +170,7 @@ func (k *keywords) delete() string {
 	return "DELETE FROM books" + as + k.where(of) + k.returning(of)
 }
 
-// rowsOf writes new rows, also by a query of the table, if it can.
+// rowsOf writes new rows, or a query of the table, if can is set.
 func (k *keywords) rowsOf(columns int, can bool) string {
 	values := func() string {
 		v := fmt.Sprint(3 + k.r.IntN(4))
@@ -204,7 +204,7 @@ func (k *keywords) list() (names string, columns int) {
 func (k *keywords) insert() string {
 	names, n := k.list()
 	rows := k.rowsOf(n, k.readsTarget)
-	if rest, ok := strings.CutPrefix(rows, " VALUES ("); ok && k.maybe(60) { // the key is not the first
+	if rest, ok := strings.CutPrefix(rows, " VALUES ("); ok && k.maybe(60) { // the key isn't the first value
 		id, values, _ := strings.Cut(strings.TrimSuffix(rest, ")"), ", ")
 		return "INSERT INTO books (" + names + ", id) VALUES (" + values + ", " + id + "+4)" + k.returning("")
 	}

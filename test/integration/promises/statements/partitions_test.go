@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A table's rows may be written by the name of another of its inheritance tree.
+// Other tables of an inheritance tree may contain a registered table's rows, so rows may be written by another name.
 
 // A statement that creates a partition of a registered table is refused if its text shows this.
 func TestPartitionsAreNotAddedUnseen(t *testing.T) {
@@ -48,7 +48,7 @@ func TestPartitionsAreNotAddedUnseen(t *testing.T) {
 	})
 }
 
-// The documentation's example: the partitions and the parent are registered, too.
+// The example of the documentation: the parent and its partitions are registered.
 func TestRegisteredPartitions(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

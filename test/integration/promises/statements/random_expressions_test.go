@@ -1,7 +1,6 @@
 package statements_test
 
-// expressionForms are the kinds of expressions. Many hold words and characters that
-// begin a clause elsewhere.
+// expressionForms are the kinds of expressions. Many contain words and characters that begin a clause in other places.
 var expressionForms = map[string]production{
 	"integer": {
 		plain: []string{

@@ -20,8 +20,8 @@ var randomRules = []struct {
 	rules  []sqlfence.Rule
 	keyed  bool   // there is a token for each row
 	ledger bool   // an older token is refused whatever rows the statement reaches
-	marked string // holds for each row that was written with the token 9
-	claims bool   // the rows have the tokens before they are written
+	marked string // a condition that each row written with the token 9 satisfies
+	claims bool   // the rows have the tokens as claims before they are written
 	of     string // the table with the claims; empty for books
 }{
 	{name: "row fence", marked: "fence_token = 9",
@@ -105,12 +105,12 @@ func holdingKeys(t *testing.T, of string, value int64) context.Context {
 type randomLab struct {
 	*harness.Shop
 	r            *rand.Rand
-	fresh, older context.Context // with tokens
+	fresh, older context.Context // with newer and with older tokens
 	marked       string          // as in randomRules, and so is ledger
 	ledger       bool
 
 	valid, invalid, reached int
-	inlined                 int // refused for the texts that pgx would write the arguments into
+	inlined                 int // refused because pgx would write the arguments into the text
 }
 
 func newRandomLab(t *testing.T, b harness.Base, rules []sqlfence.Rule) *randomLab {
@@ -137,7 +137,7 @@ func newRandomLab(t *testing.T, b harness.Base, rules []sqlfence.Rule) *randomLa
 	return l
 }
 
-// try runs a statement raw, with a token, and with an older one.
+// try runs a statement by the bare driver, with a token, and with an older token.
 func (l *randomLab) try(t *testing.T, query string, args []any) {
 	t.Helper()
 	if l.IsPgx() {
@@ -153,7 +153,7 @@ func (l *randomLab) try(t *testing.T, query string, args []any) {
 	}
 	l.valid++
 	if err != nil {
-		// pgx's scanner of texts and the server's differ.
+		// pgx's scanner and the server's would read the text differently.
 		if refusal := (*sqlfence.UnguardableError)(nil); errors.As(err, &refusal) && strings.HasPrefix(refusal.Reason, "in its simple protocol") {
 			l.inlined++
 			return

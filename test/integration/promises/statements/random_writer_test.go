@@ -13,13 +13,13 @@ import (
 type writer struct {
 	r         *rand.Rand
 	alias     string // of books, with or without AS, or ""
-	qualifier string // what the columns of books can be qualified with
+	qualifier string // the qualifier of books' columns
 }
 
 // A production lists the ways to write one kind of SQL. {kind} stands for another kind, {books} for the qualifier of
 // books' columns, $n for an argument. A way that should be more frequent is listed more often.
 type production struct {
-	plain  []string // written as they are; all there is at the depth's end
+	plain  []string // written unchanged; at the full depth only these are written
 	nested []string // each blank is written in one of many ways
 }
 
@@ -51,7 +51,7 @@ func (w *writer) statement(kind string) (query string, args []any) {
 	return query, args
 }
 
-// write writes a thing of the kind, in which others are nested to the depth.
+// write writes a text of this kind, with others nested in it to the depth.
 func (w *writer) write(kind string, depth int) string {
 	switch kind {
 	case "books":

@@ -21,7 +21,7 @@ var severalRules = map[string][]sqlfence.Rule{
 	"both":      {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 }
 
-// severalParts are statements that a text is made of.
+// severalParts are statements, some of which form a text.
 var severalParts = []string{
 	"UPDATE books SET price = price + 1 WHERE id = 1",
 	"UPDATE books SET price = 2 /* ; */ WHERE isbn <> ';'",
@@ -81,8 +81,8 @@ func TestSeveralStatements(t *testing.T) {
 	})
 }
 
-// A stale statement changes no guarded row, and the effects of earlier statements stay or are undone as after any
-// error.
+// A stale statement changes no guarded row. The effects of the statements before it stay or are undone as after other
+// errors.
 func TestSeveralStatementsStale(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range severalRules {
@@ -187,8 +187,8 @@ func TestSeveralStatementsByKey(t *testing.T) {
 	})
 }
 
-// What doesn't run all of the statements, or may run one twice, is refused, and so is a
-// text that does more than write and read rows.
+// A text is refused if the driver wouldn't run all of its statements, or might run one twice, and if it does more than
+// write and read rows.
 func TestSeveralStatementsRefused(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
@@ -255,8 +255,7 @@ func TestSeveralStatementsObserved(t *testing.T) {
 	})
 }
 
-// affected returns the number of rows; -1 where the driver has no result, as modernc has
-// none of a text that ends with an empty statement.
+// affected returns the number of rows, or -1 if the driver has no result, as modernc after an empty last statement.
 func affected(res sql.Result, err error) (n int64, _ error) {
 	if err != nil {
 		return 0, err
@@ -291,8 +290,8 @@ func pensOf(t *testing.T, db *sql.DB) (all string) {
 	return all
 }
 
-// The token's name is a constant in the text, whatever is in it, and however the session reads
-// strings.
+// The token's name is a constant in the text. Its meaning doesn't depend on its characters, nor on how the session
+// reads strings.
 func TestSeveralStatementsTokenNames(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		for _, name := range []string{`a'b\c`, `\'); DELETE FROM books; --`, `$1 ? :a @b $$`} {

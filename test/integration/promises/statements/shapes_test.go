@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Statements at the edge of what can be written.
+// The statements of this file are near a limit of the databases.
 
-// The guard's values go into the text of a statement that has all the arguments
-// that the database takes.
+// A statement has as many arguments as the database accepts. So the guard's values are written into its text.
 func TestMostArguments(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Name == "modernc" {
@@ -86,7 +85,7 @@ func TestMostBarePlaceholders(t *testing.T) {
 	})
 }
 
-// PostgreSQL refuses a MERGE with an arm that is never reached, and so does sqlfence.
+// PostgreSQL refuses a MERGE with an unreachable arm, and so does sqlfence.
 func TestArmThatIsNeverReached(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -205,7 +204,7 @@ func TestCaseBehindAsterisk(t *testing.T) {
 	})
 }
 
-// SQLite takes a comment that is never closed for one up to the text's end.
+// SQLite accepts an unclosed comment, which ends with the text.
 func TestOpenComment(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -238,7 +237,7 @@ func TestOpenComment(t *testing.T) {
 	})
 }
 
-// A column called rowid keeps its default.
+// A table may have a column named rowid, which keeps its default.
 func TestDefaultOfRowidColumn(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -258,8 +257,8 @@ func TestDefaultOfRowidColumn(t *testing.T) {
 	})
 }
 
-// A part of a condition leaves out the rows that another part would be an error for, as
-// with the base driver.
+// One part of a condition excludes rows on which another part would fail. The guarded statement doesn't fail on them,
+// as with the base driver.
 func TestConditionThatKeepsRowsFromAnother(t *testing.T) {
 	conditions := map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {

@@ -30,9 +30,9 @@ import (
 type trap struct {
 	harness.Write
 	refused bool
-	only    string // the base it is a trap of
-	inserts bool   // new rows, which have no mark to be older than
-	unrun   string // the base and the way that don't run it, fenced or not
+	only    string // the only base with this trap
+	inserts bool   // it adds rows, which have no stored token to compare
+	unrun   string // the base and the way by which it can't run, fenced or not
 }
 
 var traps = map[sqlfence.Dialect][]trap{
@@ -60,7 +60,7 @@ var traps = map[sqlfence.Dialect][]trap{
 		{Write: harness.Write{Name: "parameter used twice", Query: "UPDATE books SET price = $1 WHERE id = $2 AND price < $1", Args: []any{30, 1}}},
 		{Write: harness.Write{Name: "several statements with arguments", Query: "UPDATE books SET price = $1 WHERE id = 1; SELECT 1", Args: []any{30}}, refused: true},
 		{Write: harness.Write{Name: "INSERT of a query with unknown literals", Query: "INSERT INTO books (id, isbn, price) SELECT id + 6, 'new', '30' FROM books WHERE id = 1", Args: nil}, inserts: true},
-		// With the setting off the first is a string that never ends, and the second has another string.
+		// If the setting is off, the first string never ends, and the second is another string.
 		{Write: harness.Write{Name: "standard_conforming_strings, one reading", Query: `UPDATE books SET isbn = 'a\' WHERE id = 1`, Args: nil}},
 		{Write: harness.Write{Name: "standard_conforming_strings, two readings", Query: `UPDATE books SET price = 30, isbn = 'a\' WHERE id = 1 --' OR true`, Args: nil}},
 		{Write: harness.Write{Name: "pgx's option before the arguments", Query: harness.SetPrice, Args: []any{pgx.QueryExecModeExec, 30, 1}}, only: "pgx"},

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// To SQLite a blank that isn't ASCII is part of a name; mattn's driver strips these blanks around the text after the
-// first statement, so `books` with a trailing blank is the table books.
+// For SQLite a blank beyond ASCII is part of a name. mattn's driver strips such blanks around the text after the first
+// statement. So there `books` with a trailing blank is the table books.
 func TestUnicodeBlanksHideNoWrite(t *testing.T) {
 	var blanks []rune
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -13,10 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// BenchmarkExec runs db.Exec on the bare driver, and in turns with it the fenced one with
-// and without a statement cache; the guarded text, prepared by hand on the bare driver, which
-// is what a cache can come to; and the two statements of a check. It reports how many times as
-// long as the bare driver each takes.
+// BenchmarkExec runs db.Exec in turns in these ways: on the bare driver; fenced with and without a statement cache; the
+// guarded text prepared by hand on the bare driver, which is the best that a cache can reach; and a check and a write
+// as two statements. It reports each time as a multiple of the bare driver's.
 func BenchmarkExec(b *testing.B) {
 	for _, base := range harness.Bases {
 		if base.Dialect != sqlfence.SQLite {
@@ -80,7 +79,7 @@ func (w benchWrite) plain(ctx context.Context, db *sql.DB, n int) error {
 	return err
 }
 
-// twice is a check, and a write that relies on it: what people do without a fence.
+// twice is a check and a write that relies on it, as programs have without a fence.
 func (w benchWrite) twice(ctx context.Context, db *sql.DB, n int) error {
 	var token int64
 	if err := db.QueryRowContext(ctx, "SELECT token FROM fencing_tokens WHERE name = ?", "books").Scan(&token); err != nil {
@@ -89,7 +88,7 @@ func (w benchWrite) twice(ctx context.Context, db *sql.DB, n int) error {
 	return w.plain(ctx, db, n)
 }
 
-// byHand executes what the guarded statement comes to, prepared.
+// byHand executes the guarded statement's text, prepared by hand.
 func byHand(b *testing.B, db *sql.DB, w benchWrite) contender {
 	r, err := rewrite.New(dialect.SQLite, []rewrite.Table{w.table})
 	if err != nil {
@@ -148,8 +147,8 @@ type contender struct {
 	run  func(ctx context.Context, db *sql.DB, n int) error
 }
 
-// inTurns has each contender run a few times, in turns, and reports the median of its
-// times in proportion to the first one's.
+// inTurns runs the contenders a few times in turns, and reports the median of each one's times as a multiple of the
+// first one's.
 func inTurns(b *testing.B, all []contender) {
 	const batch = 50
 	times := make([][]float64, len(all))

@@ -15,8 +15,7 @@ import (
 // statement only to its first row, the statement would hold its transaction open.
 const countChanges = "PRAGMA count_changes = 1"
 
-// A settingConnector executes a statement on each connection before it gives it away, as a driver's
-// hook does.
+// A settingConnector executes a statement on each new connection, as a driver's hook does.
 type settingConnector struct {
 	base    driver.Driver
 	dsn     string
@@ -116,7 +115,7 @@ func TestWritesThatReturnTheirCount(t *testing.T) {
 				for range 3 {
 					write()
 				}
-				// A change of schema has SQLite prepare again what is kept.
+				// After a change of the schema SQLite prepares kept statements again.
 				if _, err := other.Exec("CREATE TABLE " + strings.ReplaceAll(way.name, " ", "_") + " (id integer)"); err != nil {
 					t.Fatal(err)
 				}

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Many texts by several callers, with rows that stay open, refusals, failures and changes of
-// schema among them: in the end every statement of the driver's was closed.
+// Several callers send many texts, with open rows, refusals, failures and changes of the schema. In the end every
+// statement of the driver is closed.
 func TestEveryStatementIsClosed(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

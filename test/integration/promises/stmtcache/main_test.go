@@ -1,4 +1,4 @@
-// Package stmtcache_test has the tests of the statements that connections keep prepared.
+// Package stmtcache_test tests the cache of prepared statements that each connection has.
 package stmtcache_test
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// eachSQLite runs a test for the drivers of SQLite, the ones that keep statements.
+// eachSQLite runs a test for SQLite's drivers, whose connections keep statements.
 func eachSQLite(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

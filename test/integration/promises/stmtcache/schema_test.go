@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A statement that was kept before something has changed does, shows and returns what it
-// does without a cache: the same steps are taken with and without.
+// After a change a kept statement has the same effects, errors and rows as without a cache. The test takes the same
+// steps with and without it.
 
 // A step is a statement on one of two connections: here has the statement cache, there is a bare connection.
 type step struct {
@@ -107,7 +107,7 @@ var changes = map[string][]step{
 	},
 }
 
-// writes are what is executed before the change, and after it.
+// writes are executed before and after the change.
 var writes = []struct {
 	query string
 	args  []any
@@ -159,11 +159,11 @@ func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sql
 	return w.seen.String()
 }
 
-// A walker takes steps on a connection, and writes down what it sees.
+// A walker takes steps on a connection, and records their results.
 type walker struct {
 	*harness.Shop
 	conn *sql.Conn
-	inTx bool // the writes
+	inTx bool // the writes are in a transaction
 	seen strings.Builder
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// cached opens a shop's database with a cache, and without. It returns the subtests, for a parent that compares the two.
+// cached runs test with a shop's database with a cache, and without. It returns the subtests, so that a parent can
+// compare them.
 func cached(t *testing.T, b harness.Base, test func(t *testing.T, s *harness.Shop, db *sql.DB)) (both *harness.Subtests) {
 	both = new(harness.Subtests)
 	for _, size := range []int{0, 8} {
@@ -28,7 +29,7 @@ func cached(t *testing.T, b harness.Base, test func(t *testing.T, s *harness.Sho
 
 const setPrice = "UPDATE books SET price = $1 WHERE id = $2"
 
-// A statement whose rows are open isn't executed a second time meanwhile.
+// While a kept statement's rows are open, it isn't executed again.
 func TestOpenRows(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		var seen [2]string
@@ -47,7 +48,7 @@ func TestOpenRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows.Next()
-				// Whatever the driver does on a connection with open rows, it stays so.
+				// With open rows on its connection the cache doesn't change what the driver does.
 				fmt.Fprintln(&b, harness.Describe(tx.QueryContext(ctx, query, 1)))
 				_, err = tx.ExecContext(ctx, write, 40, 1)
 				fmt.Fprintln(&b, harness.ErrorText(err))
@@ -74,7 +75,7 @@ func TestOpenRows(t *testing.T) {
 	})
 }
 
-// Rows of a statement that isn't guarded, and so isn't seen, are open as well.
+// The same holds for rows of an unguarded statement, which the cache doesn't know.
 func TestOpenRowsOfAnother(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		var seen []string
@@ -131,11 +132,10 @@ func TestExecOfRows(t *testing.T) {
 	})
 }
 
-// A context that ends, before and in the middle, leaves a statement that can be executed
-// again.
+// If a context ends before or during an execution, the kept statement can be executed again.
 func TestCancelled(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
-		// It counts for long with a price of 1.
+		// With a price of 1 the statement counts for a long time.
 		query := "UPDATE books SET price = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CASE WHEN ?1 = 1 THEN 1000000000 ELSE 1 END) " +
 			"SELECT count(*) FROM n) WHERE id = ?2"
 		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
@@ -151,7 +151,7 @@ func TestCancelled(t *testing.T) {
 					_, err := db.ExecContext(short, query, 1, 1)
 					done <- err
 				}()
-				time.Sleep(50 * time.Millisecond) // nothing shows when it has begun
+				time.Sleep(50 * time.Millisecond) // the test can't see when it has begun
 				cancel()
 				if err := <-done; err == nil {
 					t.Error("a cancelled statement has succeeded")

@@ -48,7 +48,7 @@ func TestTokensInATransactionThatATextHasBegun(t *testing.T) {
 				t.Fatal(err)
 			}
 			value, failed := call()
-			_, _ = db.ExecContext(t.Context(), "ROLLBACK") // fails where the connection is another
+			_, _ = db.ExecContext(t.Context(), "ROLLBACK") // fails if it is another connection
 			now, err := store.Issue(t.Context(), "books")
 			if err != nil {
 				t.Fatal(err)

@@ -39,8 +39,8 @@ func BenchmarkIssueMany(b *testing.B) {
 	}
 }
 
-// BenchmarkRecordIssuers takes a token from a ledger that records who took it and from one that doesn't, in turn, and
-// reports the median of each, and of the ratios of the pairs.
+// BenchmarkRecordIssuers takes tokens from a ledger that records who took them and from one that doesn't, in turns. It
+// reports the median time of each, and the median of the pairs' ratios.
 //
 //	go test ./promises/tokens -run '^$' -bench RecordIssuers -benchtime 2000x
 func BenchmarkRecordIssuers(b *testing.B) {

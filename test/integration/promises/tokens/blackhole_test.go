@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A caller whose connection swallows everything doesn't stop Issue of its name for
-// the others, and the order holds: each later call gets a higher token.
+// A caller's connection no longer responds. Issue of the same name still works for other callers, and each later call
+// gets a higher token.
 func TestTokensOneBlackHoleStopsNobodyElse(t *testing.T) {
 	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
 		db := b.Raw(t, h.DSN)
@@ -55,7 +55,7 @@ func TestTokensOneBlackHoleStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// Several such connections hold the others up a little longer, and no more.
+// Several such connections delay the other callers a little longer, and don't stop them.
 func TestTokensSeveralBlackHolesStopNobodyElse(t *testing.T) {
 	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
 		db := b.Raw(t, h.DSN)

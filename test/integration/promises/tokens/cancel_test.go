@@ -30,7 +30,7 @@ func TestTokensCancelled(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			// If it waited for the ledger, it would wait for ever.
+			// If this call waited for the ledger's row, it would wait for ever.
 			if _, err := store.Issue(ctx, "books"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Issue with a deadline: %v", err)
 			}
@@ -39,7 +39,7 @@ func TestTokensCancelled(t *testing.T) {
 			_, err := store.Issue(t.Context(), "books")
 			patient <- err
 		}()
-		// They share a statement with the patient call, or come before or after.
+		// These calls share the patient call's statement, or come before or after it.
 		for range 3 {
 			short()
 		}
@@ -55,8 +55,8 @@ func TestTokensCancelled(t *testing.T) {
 	})
 }
 
-// A cancelled call gives its connection back, also while the ledger is held, and nothing of it stays
-// on the server: no session that waits, and no token that is taken later.
+// A cancelled call returns its connection to the pool, even while the ledger's row is locked. On the server no session
+// waits any more, and no token is taken later.
 func TestTokensCancelledWhileTheyWait(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {
@@ -99,8 +99,8 @@ func TestTokensCancelledWhileTheyWait(t *testing.T) {
 	})
 }
 
-// The row of a statement can arrive before its commit fails. Its token must not
-// be given out: the next caller will get the same.
+// A statement's row may arrive, and then its commit fails. The row's token must not be returned, because the next
+// caller gets the same token.
 func TestTokensCommitFails(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		harness.EachStore(t, func(t *testing.T, b harness.Base) {
@@ -132,7 +132,7 @@ func TestTokensCommitFails(t *testing.T) {
 			if b.Dialect != sqlfence.SQLite {
 				t.Skip("for SQLite")
 			}
-			// With a rollback journal a reader holds off the commit, not the write.
+			// In SQLite's rollback journal mode a reader delays the commit, not the write.
 			dsn := "file:" + filepath.Join(t.TempDir(), "test.db")
 			db := b.Raw(t, dsn)
 			db.SetMaxOpenConns(1)

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// hold keeps others from writing to the ledger until release is called.
+// hold prevents other writes to the ledger until release is called.
 func hold(t *testing.T, b harness.Base, dsn string) (release func()) {
 	t.Helper()
 	conn, err := b.Raw(t, dsn).Conn(t.Context())
@@ -86,7 +86,7 @@ func TestTokensOneStatementForEachCall(t *testing.T) {
 	})
 }
 
-// waiting returns how many goroutines are in a call of Issue.
+// waiting returns the number of goroutines in a call of Issue.
 func waiting() int {
 	stacks := make([]byte, 4<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*coalescer).issue(")

@@ -27,7 +27,7 @@ var served = map[sqlfence.Dialect][2]string{
 	},
 }
 
-// ways are how a name gets a token.
+// ways are the calls by which a name gets a token.
 var ways = []struct {
 	name string
 	next func(t *testing.T, store *tokens.Store, db *sql.DB, name string) (int64, error)
@@ -66,7 +66,7 @@ func TestNextTokenWaitsForTheDeletion(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
 		store := setupStore(t, sh.DB)
-		harness.NewLeases(t, sh.DB) // its table
+		harness.NewLeases(t, sh.DB) // creates the leases' table
 		token := int64(0)
 		deletes := func(name string) *sql.Tx {
 			token += 10
@@ -101,7 +101,7 @@ func TestNextTokenWaitsForTheDeletion(t *testing.T) {
 				t.Errorf("Adopt of the highest token and %d: %v", above, err)
 			}
 		}
-		// A deletion that is undone changes nothing.
+		// A deletion that is rolled back changes nothing.
 		tx := deletes("jobs/undone")
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,8 @@ func TestNextTokenWaitsForTheDeletion(t *testing.T) {
 	})
 }
 
-// On PostgreSQL a statement may have looked before the deletion and before the name came back without a token.
+// On PostgreSQL a statement's snapshot may be older than the deletion of its name and than the name's new row without a
+// token.
 func TestNextTokenOfANameThatCameBack(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect != sqlfence.Postgres {
@@ -152,8 +153,8 @@ func TestNextTokenOfANameThatCameBack(t *testing.T) {
 	})
 }
 
-// Calls that share a statement, which has waited for a deletion of their name, get no token that was deleted: not the
-// first of them either, also where the name is back without a token.
+// A statement shared by several calls has waited for a deletion of their name. No call gets a deleted token, the first
+// one included, even if the name has a new row without a token.
 func TestSharedTokensWaitForTheDeletion(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		for _, back := range []bool{false, true} {
@@ -278,7 +279,7 @@ func TestDeleteBesideOthers(t *testing.T) {
 						}
 						continue
 					}
-					way := ways[rnd.IntN(len(ways)-1)] // a lease is held
+					way := ways[rnd.IntN(len(ways)-1)] // without the last, whose lease would be held
 					before := clock.Add(1)
 					token, err := way.next(t, mine, db, name)
 					if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// mustDelete deletes names, of which none is in use.
+// mustDelete deletes names that no lease or table uses.
 func mustDelete(t testing.TB, store *tokens.Store, names ...string) {
 	t.Helper()
 	if left, err := store.Delete(t.Context(), names...); err != nil || len(left) > 0 {
@@ -23,7 +23,7 @@ func mustDelete(t testing.TB, store *tokens.Store, names ...string) {
 	}
 }
 
-// After its deletion a name continues above its former tokens, in every way to get the next token.
+// After its deletion a name continues above its former tokens, whichever call gets the next token.
 func TestDeletedNamesGoOn(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()
@@ -82,7 +82,7 @@ func TestDeletedNamesGoOn(t *testing.T) {
 	})
 }
 
-// floorRow is the ledger without a name but for the floor.
+// floorRow returns the rows of a ledger with a floor and without names.
 func floorRow(b harness.Base, floor int64) []string {
 	if b.Dialect == sqlfence.Postgres {
 		return nil // WantLedger omits this row
@@ -203,8 +203,8 @@ func TestDeleteIsAsTheModel(t *testing.T) {
 	})
 }
 
-// reusing are statements by which a client gives jobs/1, which was deleted, a token that it has had, or takes the
-// floor away. In between the name may be there without a token.
+// reusing are statements by which a client gives the deleted name jobs/1 one of its former tokens, or removes the
+// floor. Between them the name may have a row without a token.
 var reusing = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"INSERT INTO fencing_tokens VALUES ('jobs/1', 9)", "INSERT INTO fencing_tokens VALUES ('jobs/1', 1)",
@@ -232,7 +232,7 @@ var reusing = map[sqlfence.Dialect][]string{
 	},
 }
 
-// ruins are a trigger that is missing, and those that a Setup of a version without Delete has put back.
+// ruins drop a trigger, or create the triggers of a version without Delete again.
 var ruins = map[sqlfence.Dialect][][]string{
 	sqlfence.Postgres: {
 		{"DROP TRIGGER sqlfence_floor_v1 ON fencing_tokens"},
@@ -268,7 +268,7 @@ func TestTheDatabaseKeepsTheFloor(t *testing.T) {
 			if _, err := bare.Exec(query); err == nil {
 				t.Errorf("%s passed", query)
 			}
-			bare = b.Raw(t, source) // a transaction may be open
+			bare = b.Raw(t, source) // the old connection may have an open transaction
 			if got := strings.TrimPrefix(ledgerOf(t, bare), "books:90 sqlfence:floor:9"); got != "" && got != "books:90" {
 				t.Fatalf("%s: the ledger has %s", query, got)
 			}
@@ -339,7 +339,7 @@ func TestTenMillionNames(t *testing.T) {
 			at := batch % kept
 			if gone := batch - kept; gone >= 0 {
 				mustDelete(t, store, there[at]...)
-				if batch%100 == 0 { // they come back
+				if batch%100 == 0 { // deleted names get a token again
 					names, token := issue(gone)
 					if token <= served[at] {
 						t.Fatalf("%s came back with the token %d, and had %d", names[0], token, served[at])
@@ -361,7 +361,8 @@ func TestTenMillionNames(t *testing.T) {
 	})
 }
 
-// Names aren't deleted where a policy could hide the floor from a role, and one below 0 doesn't rise under it.
+// Delete refuses if a policy could hide the floor from a role. A token below 0 can't be raised to a token below the
+// floor.
 func TestDeleteKeepsTheFloorInSight(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Two holders of the books: the second takes over while the first is paused.
+// There are two holders of the books. The second takes over while the first is paused.
 func ExampleStore() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -63,8 +63,7 @@ func ExampleStore() {
 	// holder 1 writes 30: stale: true, error: sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 2, this write's is 1); stop working, don't retry
 }
 
-// openStore opens a file with the table books, one row of which has the price 10, and a Store whose
-// table is there.
+// openStore opens a file with the table books, in which a row has the price 10, and a Store with its ledger.
 func openStore(rules ...sqlfence.Rule) (db *sql.DB, store *tokens.Store, remove func()) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -140,8 +139,8 @@ func ExampleStore_Repair() {
 	// pens:000000005000001 <nil>
 }
 
-// A row has a made-up token and refuses all others from then on. Rotate retires the name
-// in favour of a new one, whose tokens begin at 1.
+// A row has a made-up token, and every token that is issued later is stale. Rotate retires the name in favour of a new
+// name, whose tokens begin at 1.
 func ExampleStore_Rotate() {
 	ctx := context.Background()
 	db, store, remove := openStore(sqlfence.RowFence("fence_token"), sqlfence.Resource("books-2")) // after Rotate, with the new name

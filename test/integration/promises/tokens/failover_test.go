@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fencedBooks opens the server with the books fenced in their rows.
+// fencedBooks opens the server's database with a row fence on the books.
 func fencedBooks(t *testing.T, s *harness.Server, b harness.Base) *sql.DB {
 	t.Helper()
 	db, err := sqlfence.Open(b.DriverName, s.DSN(), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
@@ -25,7 +25,7 @@ func fencedBooks(t *testing.T, s *harness.Server, b harness.Base) *sql.DB {
 	return db
 }
 
-// rising fails the test where a token is not above all before it.
+// rising fails the test if a token isn't above all tokens before it.
 type rising struct{ highest int64 }
 
 func (r *rising) add(t *testing.T, what string, token sqlfence.Token, err error) sqlfence.Token {
@@ -40,7 +40,7 @@ func (r *rising) add(t *testing.T, what string, token sqlfence.Token, err error)
 	return token
 }
 
-// timeline is how many tokens each of the server's timelines has.
+// timeline is the number of tokens in each of the server's timelines.
 const timeline = 10_000_000_000
 
 // Two standbys are promoted one after the other. The second is promoted before it follows the first, so both are on
@@ -72,7 +72,7 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	var issued string // time of the first standby's last token
 	for _, s := range []*harness.Server{one, other} {
 		s.Promote(t)
-		if issued != "" { // faster than ten a second; a promotion commonly takes longer than it took
+		if issued != "" { // ten a second would be slower; a promotion usually takes longer than this
 			harness.Eventually(t, "a second after the tokens of the first one", func() bool {
 				return s.Ask(t, "SELECT (clock_timestamp() > $1::timestamptz + interval '1 second')::text", issued) == "true"
 			})
@@ -98,19 +98,18 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	}
 }
 
-// Ten times, and in a short run twice, a standby is promoted that has not got the tokens issued last: what is
-// issued then, by Issue and with a lease, is above all that was issued before, and the holder of a lost token is
-// refused.
+// Ten times, or twice in a short run, a standby is promoted that lacks the last issued tokens. Tokens that are then
+// issued, by Issue and with a lease, are above all that were issued before, and the holder of a lost token is refused.
 func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	primary, standby := harness.NewServer(t, ""), harness.NewServer(t, "")
 	primary.Start(t)
 	var books, jobs rising
 	rounds := int64(10)
 	if testing.Short() {
-		rounds = 2 // one a driver
+		rounds = 2 // one for each driver
 	}
 	for round := range rounds {
-		b := harness.Bases[round%2] // pq, pgx
+		b := harness.Bases[round%2] // pq and pgx in turns
 		standby.Follow(t, primary)
 		db := fencedBooks(t, primary, b)
 		leases := harness.NewLeases(t, db)
@@ -142,7 +141,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 			t.Errorf("token %d on timeline %d, want one of its own", first.Value, round+1)
 		}
 		acquire("lease before")
-		if round == 5 { // the timelines to come count from there
+		if round == 5 { // later timelines count from this one
 			if _, err := store.Repair(t.Context(), 90_000_000_000); err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +210,7 @@ func TestG9TokensRiseAcrossARestore(t *testing.T) {
 	harness.Eventually(t, "the end of the recovery", func() bool { return restored.Ask(t, "SELECT pg_is_in_recovery()::text") == "false" })
 	issue(restored)
 
-	// The blog's table has no room for these.
+	// The blog post's table has a narrower column for tokens.
 	db, done := restored.Open(t, harness.Bases[1])
 	defer done()
 	harness.MustExec(t, db, "DROP TABLE fencing_tokens")

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A recorded is a ledger with RecordIssuers, and the packages that write to it.
+// A recorded is a ledger with RecordIssuers, with the packages that write to it.
 type recorded struct {
 	harness.Base
 	plain, fenced *sql.DB
@@ -154,7 +154,7 @@ func (r *recorded) issued(t *testing.T, name string) (found tokens.Issued) {
 	return found
 }
 
-// forget takes the record away, as none does, to see whether it comes back.
+// forget removes a name's record, so that a test sees whether it is written again.
 func (r *recorded) forget(t *testing.T, name string) {
 	t.Helper()
 	who := "issued_by = NULL, "
@@ -181,7 +181,7 @@ func (r *recorded) now(t *testing.T) (now int64) {
 	return now
 }
 
-// wantRecord wants that a way leaves a record.
+// wantRecord fails the test unless a way leaves a record.
 func (r *recorded) wantRecord(t *testing.T, w way, name string) {
 	t.Helper()
 	began := r.now(t)
@@ -202,7 +202,7 @@ func (r *recorded) wantRecord(t *testing.T, w way, name string) {
 // once, while others issue tokens on open connections. Before RecordIssuers, ListIssued returns what List returns.
 func TestRecordIssuersOnALedgerInUse(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
-		if b.Dialect != sqlfence.MySQL { // whose names would be compared by a collation
+		if b.Dialect != sqlfence.MySQL { // MySQL would compare their names by a collation
 			blogTable(t, b, db)
 		}
 		r := newRecorded(t, b, dsn, db)
@@ -299,10 +299,10 @@ func TestRecordIssuers(t *testing.T) {
 	})
 }
 
-// nonces differ from one statement to the next.
+// nonces are different in each statement.
 var nonces = regexp.MustCompile(`/\* sqlfence-\w+ \*/`)
 
-// A record costs Issue no statement.
+// With a record Issue sends no more statements.
 func TestRecordIssuersSendsNothing(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))

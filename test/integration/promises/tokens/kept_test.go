@@ -98,12 +98,12 @@ func TestG8TheDatabaseKeepsTheLedger(t *testing.T) {
 		}
 		for _, query := range lowering[b.Dialect] {
 			_, err := bare.Exec(query)
-			skips := b.Dialect == sqlfence.MySQL && err == nil && strings.Contains(query, "IGNORE") // MySQL, where the new name is there
+			skips := b.Dialect == sqlfence.MySQL && err == nil && strings.Contains(query, "IGNORE") // MySQL, if the new name exists
 			if !skips && !harness.IsKept(err) {
 				t.Errorf("%s: %v, want a refusal", query, err)
 			}
 			if strings.HasPrefix(query, "BEGIN") {
-				bare = b.Raw(t, source) // a transaction is open
+				bare = b.Raw(t, source) // the old connection has an open transaction
 			}
 			if got := ledgerOf(t, bare); got != "books:9 pens:3" {
 				t.Fatalf("%s: the ledger has %s", query, got)
@@ -138,7 +138,7 @@ func TestG8TheDatabaseKeepsTheLedger(t *testing.T) {
 	})
 }
 
-// A trigger that is missing, or has another text, is put right by Setup.
+// Setup repairs a trigger that is missing or has another text.
 func TestSetupPutsTheTriggersRight(t *testing.T) {
 	for dialect, ruin := range map[sqlfence.Dialect][][]string{
 		sqlfence.Postgres: {
@@ -172,7 +172,7 @@ func TestSetupPutsTheTriggersRight(t *testing.T) {
 				name := fmt.Sprintf("books%d", i)
 				harness.MustExec(t, bare, fmt.Sprintf("INSERT INTO fencing_tokens (name, token) VALUES ('%s', 9)", name))
 				lower := fmt.Sprintf("UPDATE fencing_tokens SET token = token - 1 WHERE name = '%s'", name)
-				harness.MustExec(t, bare, lower) // it falls
+				harness.MustExec(t, bare, lower) // without the triggers the token falls
 				if err := store.Setup(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +225,7 @@ func TestTheLedgerOfOthersIsKept(t *testing.T) {
 				}
 				for _, query := range queries {
 					_, err := bare.Exec(query)
-					skips := b.Dialect == sqlfence.MySQL && err == nil && strings.Contains(query, "IGNORE") // MySQL, where the new name is there
+					skips := b.Dialect == sqlfence.MySQL && err == nil && strings.Contains(query, "IGNORE") // MySQL, if the new name exists
 					if !skips && !harness.IsKept(err) {
 						t.Errorf("%s: %s: %v, want a refusal", create, query, err)
 					}

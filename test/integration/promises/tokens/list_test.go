@@ -28,7 +28,7 @@ func list(t testing.TB, store *tokens.Store, prefix string) (found []string) {
 	return found
 }
 
-// List has each name once, also over several pages, and none of the ledger's own rows.
+// List returns each name once, also on several pages, and none of the ledger's own rows.
 func TestList(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := setupStore(t, db)
@@ -57,7 +57,7 @@ func TestList(t *testing.T) {
 		for _, err := range store.List(t.Context(), "\xff") {
 			harness.WantError(t, err, sqlfence.ErrInvalid)
 		}
-		// Three pages, of which the last is full.
+		// The names fill three pages, also the last one.
 		var names []string
 		for i := range 3000 {
 			names = append(names, fmt.Sprintf("Many/%d", i))
@@ -201,7 +201,7 @@ func TestSource(t *testing.T) {
 		}
 		wantPrice(t, plain, 50)
 
-		// Of Issues at once the newest tokens stay.
+		// If several calls of Issue run at once, the Source keeps the newest tokens.
 		var failed atomic.Int64
 		var wg sync.WaitGroup
 		for range 8 {

@@ -73,7 +73,7 @@ func TestTokensIssueManyAsManyAsItTakes(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with one of the names, the others keep their tokens.
+// If one of the names is refused for any reason, the other names keep their tokens.
 func TestTokensIssueManyIsAllOrNothing(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()
@@ -159,8 +159,8 @@ func manyGrants(t *testing.T, stores ...*tokens.Store) map[string][]grant {
 	return history
 }
 
-// Callers at once, with names in common: each name's tokens are given once and rise in real time, none is
-// skipped, and each begins at 1.
+// Concurrent callers have names in common. Each name's tokens are issued once, rise in real time, begin at 1, and none
+// is skipped.
 func TestTokensIssueManyKeepsRealTimeOrder(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		first := setupStore(t, db)
@@ -188,8 +188,8 @@ func TestTokensIssueManyAtEveryIsolationLevel(t *testing.T) {
 	})
 }
 
-// Callers at once that ask for the same names in different orders: each call sends its statements once, so none
-// was ended by a deadlock.
+// Concurrent callers name the same names in different orders. Each call sends its statements once, so no deadlock has
+// ended one.
 func TestTokensIssueManyDoesNotDeadlock(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -232,7 +232,7 @@ func statements(b harness.Base) int {
 	return 2
 }
 
-// How many statements a call sends doesn't depend on the number of names.
+// The number of a call's statements doesn't depend on the number of names.
 func TestTokensIssueManyIsOneStatement(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -280,7 +280,7 @@ func TestTokensIssueManyWaitsForWriters(t *testing.T) {
 			if err := sh.Behind(t, tx, call); err != nil {
 				t.Fatal(err)
 			}
-		} else if err := call(); err != nil { // a file's only writer
+		} else if err := call(); err != nil { // the file's only writer
 			t.Fatal(err)
 		}
 		if len(issued) != 2 || issued[1].Value != 9 {
@@ -293,7 +293,7 @@ func TestTokensIssueManyWaitsForWriters(t *testing.T) {
 	})
 }
 
-// A call whose context ends while it waits leaves nothing on the server, and takes no token later.
+// If a call's context ends while it waits, no session of it waits on the server, and it takes no token later.
 func TestTokensIssueManyCancelled(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := setupStore(t, db)

@@ -77,7 +77,7 @@ func TestTokensInMySQLSessions(t *testing.T) {
 	})
 }
 
-// The names of rows are retired with the name, and marks are set back.
+// Rotate retires also the names of rows, and sets stored tokens back.
 func TestTokensRotateOnMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
@@ -94,7 +94,7 @@ func TestTokensRotateOnMySQL(t *testing.T) {
 	harness.WantLedger(t, db, "=8", "Books/1=1", "books"+gone, "books-3=1", "books/1"+gone, "books/x/y"+gone, "books0=1", "booksellers=1")
 }
 
-// A table that would cut or mix up names is refused, by what is wrong with it.
+// Setup refuses a table that would cut or mix up names. The error says what is wrong with it.
 func TestTokensSetupOnMySQL(t *testing.T) {
 	for _, test := range []struct{ name, create, want string }{
 		{"text name", "CREATE TABLE fencing_tokens (name varchar(512) PRIMARY KEY, token bigint)", "column name is not a varbinary(512)"},
@@ -250,7 +250,7 @@ func TestTokensCancelledAtEachMessageOfMySQL(t *testing.T) {
 		met = false
 		name := fmt.Sprint("books/", message)
 		var last int64
-		for range 2 { // of a new name, and of one in the ledger
+		for range 2 { // first of a new name, then of one in the ledger
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			skip := message

@@ -20,7 +20,7 @@ func TestTokensObserver(t *testing.T) {
 		dsn := b.DSN(t)
 		var mu sync.Mutex
 		var seen []tokens.Event
-		quiet := tokens.WithLogger(slog.New(slog.DiscardHandler)) // about a worn name
+		quiet := tokens.WithLogger(slog.New(slog.DiscardHandler)) // without warnings about tokens near the limit
 		store := harness.NewStore(t, b.Raw(t, dsn), quiet, tokens.WithObserver(func(_ context.Context, e tokens.Event) {
 			mu.Lock()
 			defer mu.Unlock()

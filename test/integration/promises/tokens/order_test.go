@@ -40,13 +40,13 @@ func grants(t *testing.T, stores ...*tokens.Store) []grant {
 	return slices.Concat(lists...)
 }
 
-// checkGrants fails the test where a token was given twice, or where a call that
-// began after another had ended got a token that isn't higher.
+// checkGrants fails the test if a token was issued twice, or if a call that began after another call's end got a lower
+// token.
 func checkGrants(t *testing.T, history []grant) {
 	t.Helper()
 	slices.SortFunc(history, func(a, b grant) int { return int(a.token - b.token) })
-	// From the highest token down: earliest is the first end of a call with a
-	// higher token, before which all calls with lower ones must have begun.
+	// The loop goes from the highest token down. earliest is the earliest end of a call with a higher token. A call
+	// with a lower token must have begun before it.
 	earliest := int64(1 << 62)
 	for i, g := range slices.Backward(history) {
 		if i > 0 && history[i-1].token == g.token {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A database for tests starts again at 1 by the statements of docs/tokens.md, and its writes are guarded as before.
+// By the statements of docs/tokens.md a test database starts at token 1 again, and its writes are guarded as before.
 func TestTestDatabaseStartsAgain(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/tokens.md")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestSpaceOfAName(t *testing.T) {
 	})
 }
 
-// ledgerBytes returns the size of the ledger with its index, after the database has tidied up.
+// ledgerBytes returns the size of the ledger with its index, after the database has removed dead rows.
 func ledgerBytes(t *testing.T, b harness.Base, db *sql.DB) (size int64) {
 	t.Helper()
 	tidy, query := "VACUUM", "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"

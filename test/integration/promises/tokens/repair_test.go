@@ -64,7 +64,7 @@ func TestTokensRepair(t *testing.T) {
 		if err := store.Ensure(ctx, "hats"); err != nil {
 			t.Fatal(err)
 		}
-		// Known names, new names, and a new Store.
+		// The floor applies to known names, to new names, and to a new Store.
 		for name, want := range map[string]int64{"books": 51, "pens": 91, "hats": 51, "cups": 51} {
 			for i := range int64(2) {
 				if got := harness.IssueToken(t, harness.NewStore(t, db), name); got != want+i {
@@ -110,7 +110,7 @@ func TestTokensRepair(t *testing.T) {
 	})
 }
 
-// After Repair, who holds an older token is stale where the ledger guards.
+// After Repair a holder of an older token is stale under Ledger.
 func TestTokensRepairMakesHoldersStale(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -123,8 +123,8 @@ func TestTokensRepairMakesHoldersStale(t *testing.T) {
 	})
 }
 
-// Whoever has waited for Repair to end, with a name that the ledger didn't know, begins
-// above its floor, also with a snapshot from before.
+// A caller waits for Repair, with a name that isn't in the ledger. It gets a token above the floor, also with a
+// snapshot from before Repair.
 func TestTokensRepairHoldsForNewNames(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A lease that is taken while Rotate waits for a table is a live lease.
+// A lease that is acquired while Rotate waits for a table counts as live.
 func TestRotateSeesALeaseThatIsTakenWhileItWaits(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

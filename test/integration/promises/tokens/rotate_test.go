@@ -73,7 +73,7 @@ func TestTokensRotate(t *testing.T) {
 		rowOnly2 := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), second))
 		both2 := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger(), second))
 		fresh := sqlfence.Token{Name: "books-2", Value: harness.IssueToken(t, r.store, "books-2")}
-		if fresh.Value != 2 { // above the retired names' tokens
+		if fresh.Value != 2 { // above the tokens of the retired names
 			t.Errorf("first token of the new name = %d", fresh.Value)
 		}
 		for _, db := range []*sql.DB{rowOnly2, both2} {
@@ -108,8 +108,8 @@ func TestTokensRotate(t *testing.T) {
 	})
 }
 
-// A mark that a new name's tokens can be above isn't set back: an old holder that wakes up late is refused as before, by
-// the marks that were, and by those of the new holders.
+// If a new name's tokens can be above a stored token, Rotate doesn't set it back. So an old holder that wakes up late
+// is still refused, by the old stored tokens and by those of new holders.
 func TestRotateSetsBackNoHonestMark(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
 		ctx := t.Context()
@@ -138,7 +138,7 @@ func TestRotateSetsBackNoHonestMark(t *testing.T) {
 	})
 }
 
-// All of it or nothing, and nothing for what is no name.
+// Rotate changes everything or nothing. With an invalid name it changes nothing.
 func TestTokensRotateChangesNothing(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
 		harness.IssueToken(t, r.store, "books")
@@ -169,7 +169,7 @@ func TestTokensRotateChangesNothing(t *testing.T) {
 	})
 }
 
-// The names are read as WithTable and RowFence read them.
+// Rotate parses names as WithTable and RowFence do.
 func TestTokensRotateQuotes(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
 		schema, table, mark, books := "main", `"Odd ""; .books"`, `"select ""mark"`, "BOOKS"
@@ -196,7 +196,7 @@ func TestTokensRotateQuotes(t *testing.T) {
 	})
 }
 
-// Rotate waits for the writes under way, and no other comes in between.
+// Rotate waits for open transactions with writes, and no other write comes in between.
 func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, rule := range []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()} {

@@ -116,7 +116,7 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 	}
 }
 
-// An application's role need not own the table, or be allowed to create one.
+// A role that doesn't own the table, and may not create one, can run Setup.
 func TestTokensSetupWithoutPrivileges(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -45,7 +45,8 @@ func namesGrants(t *testing.T, stores ...*tokens.Store) map[string][]grant {
 	return history
 }
 
-// Callers of many names share statements: each name's tokens are given once and rise in real time, and none is skipped.
+// Callers of many names share statements. Each name's tokens are issued once and rise in real time, and none is
+// skipped.
 func TestTokensOfManyNamesKeepRealTimeOrder(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		first := setupStore(t, db)
@@ -73,7 +74,7 @@ func TestTokensOfManyNamesAtEveryIsolationLevel(t *testing.T) {
 	})
 }
 
-// While a statement waits, those of other names gather, and are sent together.
+// While a statement waits, calls for other names gather, and are sent together.
 func TestTokensOfManyNamesShareStatements(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.MySQL {
@@ -117,7 +118,7 @@ func TestTokensOfManyNamesShareStatements(t *testing.T) {
 	})
 }
 
-// A name that an open transaction has written under waits for it alone.
+// If an open transaction has written under a name, only this name's callers wait for it.
 func TestTokensOfManyNamesWaitForWriters(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if !s.Networked() {

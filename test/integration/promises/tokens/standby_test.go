@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// deciding runs every deciding read, on existing and on missing tokens and leases.
+// deciding runs every call that decides by a read, with existing and with missing tokens and leases.
 func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 	t.Helper()
 	store := harness.NewStore(t, db)
@@ -122,7 +122,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 	}
 }
 
-// A MariaDB that is read_only, as replicas are, and a primary that is about to be replaced, decides nothing, either.
+// On a read-only MariaDB, such as a replica or a primary before a switchover, calls that decide by a read fail, too.
 func TestReadOnlyServerDecidesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server of its own")
@@ -146,7 +146,7 @@ func TestReadOnlyServerDecidesNothing(t *testing.T) {
 // ownMariaDB starts a server for one test, and returns the DSN. The server ends when its stdin is closed.
 func ownMariaDB(t *testing.T) string {
 	t.Helper()
-	harness.MySQLDSN(t) // or skips the test
+	harness.MySQLDSN(t) // skips the test without a server
 	cmd := exec.Command("../../../../scripts/with-mariadb", "sh", "-c", `echo "$SQLFENCE_MYSQL_DSN" && exec cat`)
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SQLFENCE_MYSQL_DSN=") {

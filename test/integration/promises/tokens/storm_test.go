@@ -55,7 +55,7 @@ func checkWitnesses(t *testing.T, all []witness) {
 	}
 }
 
-// A storm is callers that do at once what they like to the tokens of some names.
+// A storm is callers that make random calls for some names at once.
 type storm struct {
 	setting harness.Setting
 	names   []string
@@ -66,7 +66,7 @@ type storm struct {
 	seen [][]witness
 }
 
-// saw notes what a call has answered.
+// saw records a call's answer.
 func (s *storm) saw(n int, w witness) {
 	w.after = s.clock.Add(1)
 	for {
@@ -80,7 +80,7 @@ func (s *storm) saw(n int, w witness) {
 	s.seen[n] = append(s.seen[n], w)
 }
 
-// call does one thing to a name.
+// call makes one random call for a name.
 func (s *storm) call(ctx context.Context, rnd *rand.Rand, store *tokens.Store, leases *lease.Leases, plain *sql.DB) error {
 	n := rnd.IntN(len(s.names))
 	name := s.names[n]

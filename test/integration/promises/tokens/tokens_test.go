@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// setupStore is harness.NewStore with the table set up.
+// setupStore is harness.NewStore after Setup.
 func setupStore(t testing.TB, db *sql.DB, opts ...tokens.Option) *tokens.Store {
 	t.Helper()
 	store := harness.NewStore(t, db, opts...)
@@ -24,7 +24,7 @@ func setupStore(t testing.TB, db *sql.DB, opts ...tokens.Option) *tokens.Store {
 	return store
 }
 
-// blogTable creates the table that applications have which follow the blog post.
+// blogTable creates the table of applications that follow the blog post.
 func blogTable(t testing.TB, b harness.Base, db *sql.DB) {
 	t.Helper()
 	id := "integer NOT NULL PRIMARY KEY AUTOINCREMENT"
@@ -87,7 +87,7 @@ func TestTokensEnsureManyAtOnce(t *testing.T) {
 		dsn := b.DSN(t)
 		db := b.Raw(t, dsn)
 		setupStore(t, db)
-		// More than a statement can have parameters, in both orders at once.
+		// There are more names than a statement can have parameters, in both orders at once.
 		names := make([]string, 33_000)
 		if b.Dialect == sqlfence.Postgres {
 			names = make([]string, 66_000)

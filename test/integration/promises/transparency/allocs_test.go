@@ -57,7 +57,7 @@ func TestAllocations(t *testing.T) {
 			}
 			t.Run(tt.name+"/"+tt.statement.name+"/"+way, func(t *testing.T) {
 				got, want := math.Inf(1), math.Inf(1)
-				// mattn's watching of contexts sometimes allocates more, on a busy machine often.
+				// mattn's goroutine for a context sometimes allocates more, often on a busy machine.
 				for n := 0; n < 3 || n < 30 && got > want+tt.more; n++ {
 					got = min(got, run(t, ctx, tt.db, tt.query, tt.args))
 					want = min(want, run(t, ctx, tt.base, tt.query, tt.args))

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A sent is a statement, and what is sent for it with the guard's values as
-// arguments, and for one without arguments also with them in the text.
+// A sent is a statement with the texts that are sent for it: with the guard's values as arguments, and, for a statement
+// without arguments, also with the values in the text.
 type sent struct {
 	query             string
 	args              []any

@@ -20,8 +20,7 @@ import (
 // The tests of this file compare the text and the arguments that reach the base driver, for each kind of statement and
 // each way to run it. An application that tests with sqlmock has to expect these.
 
-// mocked returns a fenced database around sqlmock. The mock is strict: what is
-// not expected, or comes in another order, is an error.
+// mocked returns a fenced database on sqlmock. A call that the test doesn't expect, or expects later, is an error.
 func mocked(t *testing.T, matcher sqlmock.QueryMatcher, opts ...sqlfence.Option) (*sql.DB, sqlmock.Sqlmock) {
 	t.Helper()
 	dsn := rand.Text()
@@ -85,7 +84,7 @@ func TestG7TextsReachTheBase(t *testing.T) {
 					}
 					all = slices.Insert(all, guardAt(d, tt.argument, len(all)), guardArgs...)
 
-					// Prepared, the token is always an argument.
+					// In a prepared statement the token is always an argument.
 					result := sqlmock.NewResult(0, 1)
 					p := mock.ExpectPrepare(tt.argument).WillBeClosed()
 					p.ExpectExec().WithArgs(all...).WillReturnResult(result)
@@ -103,7 +102,7 @@ func TestG7TextsReachTheBase(t *testing.T) {
 					if err := stmt.Close(); err != nil {
 						t.Error(err)
 					}
-					// Without arguments of the application's, it stands in the text.
+					// If the application has no arguments, the token is in the text.
 					direct := tt.argument
 					if len(tt.args) == 0 {
 						direct, all = tt.literal, nil
@@ -185,7 +184,7 @@ func TestG7TextsOfOnePreparedStatement(t *testing.T) {
 	again := mock.ExpectPrepare(usual).WillBeClosed()
 	again.ExpectExec().WithArgs(9).WillReturnResult(result)
 
-	stmt, err := db.PrepareContext(t.Context(), query) // without a token yet
+	stmt, err := db.PrepareContext(t.Context(), query) // the context has no token yet
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,8 +108,8 @@ func TestG7TransparentRowsInterfaces(t *testing.T) {
 	})
 }
 
-// A statement that concerns no registered table is prepared and run as it is:
-// what reaches the base driver is the same, call by call.
+// A statement without a registered table reaches the base driver unchanged, call by call, when it is prepared and when
+// it is executed.
 func TestG7TransparentCalls(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
@@ -118,7 +118,7 @@ func TestG7TransparentCalls(t *testing.T) {
 			ctx := harness.Holding(t, 7)
 			for _, name := range []string{"exec", "query", "prepared exec", "prepared query"} {
 				for _, query := range []string{"INSERT INTO pens (id, price) VALUES ($1, $2)", "UPDATE  pens SET price = $1 WHERE id = $2 -- x"} {
-					query = b.Text(t, query) // the raw driver is counted as it is
+					query = b.Text(t, query) // the bare driver gets the same text
 					if err := harness.Ways[name](ctx, db, query, 1, 2); err != nil && !strings.Contains(strings.ToLower(err.Error()), "unique") && !strings.Contains(err.Error(), "Duplicate") {
 						t.Error(err)
 					}
@@ -173,8 +173,8 @@ func TestG7TransparentIsolation(t *testing.T) {
 	})
 }
 
-// A transaction whose context is cancelled is rolled back, and its connection is
-// kept or dropped as the base driver has it.
+// If a transaction's context is cancelled, the transaction is rolled back, and its connection is kept or closed as with
+// the base driver.
 func TestG7TransparentCancelledTransaction(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

@@ -15,13 +15,13 @@ type provocation struct {
 	name     string
 	severity slog.Level
 	code     string
-	says     string // in the problem or the remedy
+	says     string // a part of the problem or the remedy
 
-	rules []sqlfence.Rule // of books; nil for RowFence and Ledger
-	table string          // that is registered; empty for books
+	rules []sqlfence.Rule // the rules of books; nil for RowFence and Ledger
+	table string          // the registered table; empty for books
 
 	postgres, sqlite, mysql []string // statements; nil if the database can't have the fault
-	repairs                 bool     // the SQL of the finding repairs it
+	repairs                 bool     // the finding's SQL repairs the fault
 }
 
 var none = []string{}

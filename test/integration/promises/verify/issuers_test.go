@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A ledger is right with and without a record of issuers; a record that no longer works is a finding.
+// A ledger with or without a record of issuers gives no finding. A record that no longer works gives one.
 func TestIssuers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		registered := sqlfence.WithTable("books", both...)

@@ -15,19 +15,18 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// bases are those of all databases.
+// bases has the bases of all databases.
 var bases = append(slices.Clone(harness.Bases[:4]), harness.MySQL)
 
-// A world is a database with the tables books and pens and the ledger, in which nothing is
-// wrong, and which the test has to itself.
+// A world is a database with the tables books and pens and the ledger. No other test uses it, and it has no fault.
 type world struct {
 	harness.Base
 	dsn   string
 	plain *sql.DB
-	fresh []verify.Finding // in the beginning: nothing but notes about the server
+	fresh []verify.Finding // the findings at first: only notes about the server
 }
 
-// eachWorld runs test on a world of every base; a short run on one of each database.
+// eachWorld runs test on a world of every base, or, in a short run, of one base of each database.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, b := range harness.Chosen(bases) {
 		t.Run(b.Name, func(t *testing.T) { test(t, newWorld(t, b)) })
@@ -88,7 +87,7 @@ func newWorld(t *testing.T, b harness.Base) *world {
 	return w
 }
 
-// fresh is what is found on a new world of a base, by its name: once, as each new world is the same.
+// fresh has the findings in a new world, by the base's name. All new worlds of a base have the same.
 var fresh = make(map[string][]verify.Finding)
 
 func (w *world) exec(t *testing.T, queries ...string) {
@@ -100,7 +99,7 @@ func (w *world) exec(t *testing.T, queries ...string) {
 	}
 }
 
-// verify returns what is found in the world's database.
+// verify returns the findings in the world's database.
 func (w *world) verify(t *testing.T, opts ...sqlfence.Option) []verify.Finding {
 	t.Helper()
 	return checked(t, w.Fenced(t, w.dsn, opts...))

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// codes returns what is found, as "severity code table".
+// codes returns the findings as "severity code table".
 func codes(found []verify.Finding) []string {
 	list := make([]string, len(found))
 	for i, f := range found {
@@ -59,7 +59,8 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// A name stands for the table that the session finds, or with a schema for the one there.
+// A name without a schema stands for the table that the session finds. With a schema it stands for the table in this
+// schema.
 func TestSchemasOfPostgres(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	w.exec(t, "CREATE SCHEMA shop", "CREATE TABLE shop.books (id integer)", "CREATE SCHEMA archive", "CREATE TABLE archive.papers (id integer)", "CREATE TABLE shop.papers (id integer)")
@@ -86,8 +87,7 @@ func TestSchemasOfPostgres(t *testing.T) {
 	}
 }
 
-// SQLite's schemas are the databases that the connection has attached, which have ledgers of
-// their own.
+// SQLite's schemas are the connection's attached databases. Each has its own ledger.
 func TestAttachedDatabases(t *testing.T) {
 	for _, b := range bases[2:4] {
 		t.Run(b.Name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAttachedDatabases(t *testing.T) {
 			if _, err := db.ExecContext(migrate, "CREATE TABLE shop.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)"); err != nil {
 				t.Fatal(err)
 			}
-			found := checked(t, db) // Setup, which creates the triggers, is for the file itself
+			found := checked(t, db) // Setup creates triggers only in the main file
 			if got, want := codes(found), []string{"WARN wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "Open that file by itself") {
 				t.Errorf("with a ledger of its own: found %v, want %v", found, want)
 			}
@@ -115,7 +115,7 @@ func TestAttachedDatabases(t *testing.T) {
 // A ledger in another database doesn't count as the session's ledger.
 func TestLedgerOfAnotherDatabase(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
-	newWorld(t, harness.MySQL) // has one
+	newWorld(t, harness.MySQL) // this world has a ledger
 	w.exec(t, "DROP TABLE fencing_tokens")
 	wantOne(t, w.news(t, harness.Books(both...)), slog.LevelError, "missing-ledger")
 	p := newWorld(t, harness.Bases[1])
@@ -159,8 +159,8 @@ func TestAttachedTwice(t *testing.T) {
 	}
 }
 
-// However many tables there are, the number of queries is the same, but for one in a hundred
-// tables with marks.
+// The number of queries doesn't depend on the number of tables, except for one more query for each hundred tables with
+// fence columns.
 func TestHundredsOfTables(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		var opts []sqlfence.Option

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// harmless is what looks like a way around sqlfence and isn't one.
+// harmless are objects that look like a way around sqlfence but aren't one.
 var harmless = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"CREATE VIEW dear_pens AS SELECT * FROM pens WHERE price > (SELECT max(price) FROM books) AND id IN (SELECT id FROM books)",
@@ -21,7 +21,7 @@ var harmless = map[sqlfence.Dialect][]string{
 		"CREATE VIEW shelf AS SELECT id, price, fence_token FROM books", // registered
 		"CREATE VIEW joined AS SELECT books.id FROM books JOIN pens USING (id)",
 		"CREATE RULE looks AS ON DELETE TO pens DO ALSO INSERT INTO pens SELECT id + 1000, price FROM books",
-		"CREATE TABLE reviews (id integer, book integer REFERENCES books ON DELETE CASCADE)", // out of books
+		"CREATE TABLE reviews (id integer, book integer REFERENCES books ON DELETE CASCADE)", // a cascade from books
 		"CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN /* UPDATE books */ INSERT INTO reviews (id) VALUES (1); RETURN NULL; END $$",
 		"CREATE TRIGGER note AFTER UPDATE ON books FOR EACH ROW EXECUTE FUNCTION note()",
 		"CREATE SCHEMA archive", "CREATE TABLE archive.books (id integer)", "CREATE TABLE mybooks (id integer)",
@@ -100,7 +100,7 @@ func TestTemporaryTables(t *testing.T) {
 	}
 }
 
-// verify.OnConnect refuses connections until the database is right, and looks no more then.
+// verify.OnConnect refuses connections until the database has no fault. Then it no longer checks.
 func TestOnConnect(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "DROP TABLE fencing_tokens", "ALTER TABLE books RENAME COLUMN fence_token TO other")

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Without registered tables Check looks at the session's database, and not at those of other programs on the server.
+// Without registered tables Check checks the session's database, and not other programs' databases on the server.
 func TestOtherDatabasesOfTheServerAreNotRecognised(t *testing.T) {
 	dsn, other := harness.MySQLDatabase(t), harness.MySQLDatabase(t)
 	for source, table := range map[string]string{dsn: "books", other: "others"} {

@@ -38,7 +38,7 @@ func TestForeignTables(t *testing.T) {
 	wantOne(t, w.news(t, harness.Books(sealed...)), slog.LevelWarn, "storage")
 }
 
-// What a subscription applies passes a seal.
+// The changes that a subscription applies aren't checked by a seal.
 func TestSubscriptions(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	w.exec(t, "CREATE PUBLICATION all_books FOR TABLE books", "CREATE PUBLICATION all_pens FOR TABLE pens")

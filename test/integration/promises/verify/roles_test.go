@@ -92,7 +92,7 @@ func TestUnsealersOnPostgres(t *testing.T) {
 	}
 }
 
-// user creates a user of MySQL's, with the password secret.
+// user creates a user of MySQL with the password secret.
 func (w *world) user(t *testing.T) string {
 	t.Helper()
 	user := "u" + strings.ToLower(rand.Text())[:20]
@@ -125,7 +125,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 	if len(found) != 1 || found[0].Code != "missing-privilege" || !strings.Contains(found[0].SQL, "INSERT (`fence_token`)") {
 		t.Fatalf("found %v, want that it may not INSERT the mark", found)
 	}
-	if found[0].Level != slog.LevelWarn { // an UPDATE and a DELETE pass
+	if found[0].Level != slog.LevelWarn { // an UPDATE and a DELETE succeed
 		t.Errorf("found %v, want a warning", found[0])
 	}
 	w.exec(t, found[0].SQL)
@@ -167,7 +167,7 @@ func TestPrivilegesPastSeals(t *testing.T) {
 	}
 }
 
-// The advice about transactions that idle names the application's role where it is known, and never the operator's.
+// The advice about idle transactions names the application's role, if it is known, and never the operator's.
 func TestIdleTimeoutIsAdvisedForTheApplicationsRole(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	advice := func(options ...sqlfence.Option) string {
@@ -201,7 +201,7 @@ func TestIdleTimeoutIsAdvisedForTheApplicationsRole(t *testing.T) {
 	}
 }
 
-// A ledger's function that was dropped is found, and Setup brings it back.
+// If the ledger's function was dropped, Check finds this, and Setup creates the function again.
 func TestDroppedLedgerFunctionIsFound(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	store := harness.NewStore(t, w.plain)

@@ -97,7 +97,7 @@ func TestSeals(t *testing.T) {
 	}
 }
 
-// A partition that was added after the seal lacks a part of it.
+// A partition that was added after Seal has a part of the seal missing.
 func TestSealOfPartitions(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
@@ -105,7 +105,7 @@ func TestSealOfPartitions(t *testing.T) {
 		"CREATE TABLE books_1 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 0)")
 	w.seal(t, rules...)
 	found := w.news(t, harness.Books(rules...))
-	wantOne(t, found, slog.LevelInfo, "other-name") // by whose name nothing can be written
+	wantOne(t, found, slog.LevelInfo, "other-name") // no guarded write uses this name
 	w.exec(t, "CREATE TABLE books_2 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
 	found = withCode(w.news(t, harness.Books(rules...)), "wrong-seal")
 	if len(found) != 1 || !strings.Contains(found[0].Problem, "books_2") {
@@ -117,7 +117,7 @@ func TestSealOfPartitions(t *testing.T) {
 	}
 }
 
-// What the seal refuses is a Note: views, functions and so on, but not cascades in MySQL, which
+// An object whose writes the seal refuses is a Note: views, functions and so on. Cascades in MySQL aren't, because they
 // fire no triggers.
 func TestWaysAroundASeal(t *testing.T) {
 	for _, b := range sealable {
@@ -171,7 +171,7 @@ func TestSealOfAnotherLedger(t *testing.T) {
 	}
 }
 
-// Each part of a seal is compared with what Seal would create, and Seal mends it.
+// Check compares each part of a seal with what Seal would create, and Seal repairs it.
 func TestEachPartOfASeal(t *testing.T) {
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
 	replace := func(function, body string) string {
@@ -200,7 +200,7 @@ func TestEachPartOfASeal(t *testing.T) {
 		t.Run(name, func(t *testing.T) { mends(t, harness.Bases[1], rules, damage...) })
 	}
 	takes := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed(sqlfence.FromTransaction())}
-	late := func(old, other string) []string { // the trigger with a part of it changed
+	late := func(old, other string) []string { // the trigger with a changed text
 		const how = `CREATE CONSTRAINT TRIGGER "~sqlfence_late" AFTER INSERT OR DELETE OR UPDATE ON books DEFERRABLE INITIALLY DEFERRED FOR EACH ROW ` +
 			`WHEN (pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')) EXECUTE FUNCTION sqlfence_late_books()`
 		return []string{`DROP TRIGGER "~sqlfence_late" ON books`, strings.Replace(how, old, other, 1)}
@@ -252,7 +252,7 @@ func TestSealWithAnotherOption(t *testing.T) {
 	}
 }
 
-// mends damages a seal, which verify.Check finds, and Seal mends.
+// mends damages a seal. Check must find this, and Seal must repair it.
 func mends(t *testing.T, b harness.Base, rules []sqlfence.Rule, damage ...string) {
 	w := newWorld(t, b)
 	w.seal(t, rules...)

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The same is found whatever the session's settings, and however the driver sends queries.
+// The findings don't depend on the session's settings, nor on how the driver sends queries.
 func TestSessions(t *testing.T) {
 	opts := harness.Books(allRules...)
 	same := func(t *testing.T, w *world, dsn string) {

@@ -15,17 +15,17 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// found returns those of the findings with a code.
+// withCode returns the findings with a code.
 func withCode(found []verify.Finding, code string) []verify.Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f verify.Finding) bool { return f.Code != code })
 }
 
-// saying returns those of the findings with a part of their problem.
+// saying returns the findings whose problem contains part.
 func saying(found []verify.Finding, part string) []verify.Finding {
 	return slices.DeleteFunc(slices.Clone(found), func(f verify.Finding) bool { return !strings.Contains(f.Problem, part) })
 }
 
-// wantOne wants one finding, of a severity.
+// wantOne fails the test unless there is one finding, of this severity and code.
 func wantOne(t *testing.T, found []verify.Finding, severity slog.Level, code string) {
 	t.Helper()
 	if len(found) != 1 || found[0].Level != severity || found[0].Code != code {
@@ -42,7 +42,7 @@ func wantProblem(t *testing.T, found []verify.Finding, part string) {
 	}
 }
 
-// The session's settings are looked at.
+// Check reports settings of the session.
 func TestSettings(t *testing.T) {
 	pgx := harness.Bases[1]
 	for setting, want := range map[string]verify.Finding{
