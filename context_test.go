@@ -14,7 +14,7 @@ import (
 
 func token(name string, value int64) sqlfence.Token { return sqlfence.Token{Name: name, Value: value} }
 
-// held lists what a context carries of the names, as "name=value".
+// held lists the context's tokens of the names, as "name=value".
 func held(ctx context.Context, names ...string) string {
 	var list []string
 	for _, name := range names {
@@ -55,8 +55,8 @@ func TestWithFence(t *testing.T) {
 	}
 }
 
-// Contexts made of one parent share no memory: a sibling, or a change of the
-// slice that was passed, doesn't show in another.
+// Contexts of one parent share no memory: neither a sibling's tokens nor a change of the passed slice changes another
+// context.
 func TestWithFenceDoesNotAlias(t *testing.T) {
 	list := make([]sqlfence.Token, 1, 8)
 	list[0] = token("a", 1)

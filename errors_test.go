@@ -123,7 +123,7 @@ func TestRefusalsByTheDatabase(t *testing.T) {
 			_, err := db.ExecContext(ctx, write)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)
 
-			// The same, coming with the first row.
+			// The refusal arrives with the first row.
 			base = &fakedb.Recorder{FailsNext: baseErr}
 			db = open(t, base, tt.opt)
 			var n int

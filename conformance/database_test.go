@@ -73,7 +73,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	return fullConn{checkedConn{contextConn{bare}, checker{}}}, nil
 }
 
-// A sqliteConn is what SQLite's driver has.
+// A sqliteConn has the methods of the connections of SQLite's driver.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -85,7 +85,7 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// A bareConn has what every connection has.
+// A bareConn has only the methods of driver.Conn.
 type bareConn struct {
 	base   sqliteConn
 	form   Form
@@ -202,7 +202,7 @@ type checkedConn struct {
 	checker
 }
 
-// A checker takes a type that database/sql doesn't: complex numbers, as text.
+// A checker accepts a type that database/sql doesn't: complex numbers, as text.
 type checker struct{}
 
 func (checker) CheckNamedValue(v *driver.NamedValue) (err error) {
@@ -219,14 +219,14 @@ type fullConn struct{ checkedConn }
 func (c fullConn) ResetSession(ctx context.Context) error { return c.base.ResetSession(ctx) }
 func (c fullConn) IsValid() bool                          { return c.base.IsValid() }
 
-// A sqliteStmt is what the statements of SQLite's driver have.
+// A sqliteStmt has the methods of the statements of SQLite's driver.
 type sqliteStmt interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
-// A bareStmt has what every prepared statement has.
+// A bareStmt has only the methods of driver.Stmt.
 type bareStmt struct {
 	conn  *bareConn
 	base  sqliteStmt
@@ -287,7 +287,7 @@ func (s bareStmt) Query(args []driver.Value) (driver.Rows, error) {
 	return hidden(s.rows(context.Background(), numbered(args)))
 }
 
-// An oldStmt has an opinion on arguments: truth values are numbers.
+// An oldStmt converts arguments: truth values become numbers.
 type oldStmt struct{ bareStmt }
 
 func (oldStmt) ColumnConverter(int) driver.ValueConverter { return truthConverter{} }
@@ -316,7 +316,7 @@ type checkedStmt struct {
 	checker
 }
 
-// hidden returns rows with what all rows have.
+// hidden returns rows that have only the methods of driver.Rows.
 func hidden(rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil {
 		return nil, err

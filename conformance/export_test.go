@@ -14,8 +14,7 @@ func CheckNames() (names []string) {
 	return names
 }
 
-// CheckNothing returns what comes out for each half with a harness of SQLite's
-// SQL where the check does nothing.
+// CheckNothing returns the results of both halves of a check that does nothing, with a harness for SQLite's SQL.
 func CheckNothing(t testing.TB, h Harness) []Result {
 	return append(check{name: "no steps", steps: func(*side) {}}.run(t, h, sqlfence.SQLite),
 		check{name: "no guarantee", guarantee: func(*fenced) {}}.run(t, h, sqlfence.SQLite)...)

@@ -56,7 +56,7 @@ func TestFailuresAreNoted(t *testing.T) {
 	}
 }
 
-// Each way sends by the calls that it is named after.
+// Each way of sending uses the calls in its name.
 func TestWays(t *testing.T) {
 	want := []struct {
 		name  string

@@ -86,8 +86,7 @@ func (c faulty) Connect(ctx context.Context) (driver.Conn, error) {
 	return with(c.fault.conn, driver.Conn(&faultyConn{base.(fullConn), c.fault})), nil
 }
 
-// A keeping connector's connections have SessionResetter and Validator, which
-// those of the driver have not.
+// A keeping connector's connections have SessionResetter and Validator. The driver's connections don't have these.
 type keeping struct{ driver.Connector }
 
 func (c keeping) Connect(ctx context.Context) (driver.Conn, error) {

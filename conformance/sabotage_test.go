@@ -124,7 +124,7 @@ func hidden(_ string, exec func() (driver.Result, error)) (driver.Result, error)
 	return driver.RowsAffected(0), nil
 }
 
-// neglected executes what a check needs before it begins, and no writes to books.
+// neglected executes a check's preparations, and ignores writes to books.
 func neglected(query string, exec func() (driver.Result, error)) (driver.Result, error) {
 	if strings.Contains(query, "books") {
 		return driver.RowsAffected(1), nil
@@ -174,7 +174,7 @@ func base(r conformance.Result) string {
 	return name
 }
 
-// The sabotaged driver without a fault is noticed by the type of its connection only.
+// Without a fault the sabotaged driver fails only the check of the connection's type.
 func TestNoFaultIsNoticedByItsTypeOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestEachCheckCanFail(t *testing.T) {
 	}
 }
 
-// A connection that claims to be kept, where the driver's doesn't, is noticed.
+// If sqlfence's connection says that it can be kept, and the driver's can't, a check fails.
 func TestClaimedInterfacesAreNoticed(t *testing.T) {
 	t.Parallel()
 	h := harness(conformance.Checks)

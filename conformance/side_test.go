@@ -66,7 +66,7 @@ func TestManyDifferencesAreShortened(t *testing.T) {
 	}
 }
 
-// What differs in type alone differs in text.
+// Two values of different types have different texts.
 func TestTextTellsTypesApart(t *testing.T) {
 	seen := map[string]any{}
 	for _, v := range []any{
@@ -90,8 +90,7 @@ type errNil struct{}
 func (errNil) Error() string { return "" }
 func (errNil) Unwrap() error { return nil }
 
-// Every dialect that a database may be opened with is checked, and fenced where tables
-// can be registered.
+// The suite checks each dialect of WithDialect, and registers a table if the dialect permits this.
 func TestDialectsAreChecked(t *testing.T) {
 	for d := sqlfence.Dialect(1); d.String() != sqlfence.Dialect(0).String(); d++ {
 		known := dialectOf(d)

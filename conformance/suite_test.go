@@ -19,7 +19,7 @@ import (
 // The suite is tested on SQLite here, most of it in synctest's bubbles, where deadlines take no time.
 // The modules of other drivers test the suite with these drivers.
 
-// harness is of SQLite, by a driver of the form.
+// harness returns a Harness of SQLite with a driver of the form.
 func harness(form conformance.Form) conformance.Harness {
 	return conformance.Harness{
 		Connector: func(t testing.TB) driver.Connector { return conformance.NewDatabase(t, form) },
@@ -131,7 +131,7 @@ fencing       keys                                  skipped: no keys
 	}
 }
 
-// A recordingT notes what would have failed a test.
+// A recordingT records the failures of a test.
 type recordingT struct {
 	testing.TB
 	errors []string

@@ -19,7 +19,7 @@ func event(kind sqlfence.EventKind, query string, err error) sqlfence.Event {
 	return sqlfence.Event{Kind: kind, Query: query, Err: err, Tables: []string{"books"}, Dialect: sqlfence.SQLite}
 }
 
-// Every kind of event counts where it belongs, and is open or not.
+// Every kind of event has its counter, and makes a statement open or not.
 func TestKinds(t *testing.T) {
 	const query = "UPDATE books SET price = 1"
 	unguardable := &sqlfence.UnguardableError{Table: "books", Reason: "it is odd", Offset: 7}
@@ -76,7 +76,7 @@ func TestRawAccess(t *testing.T) {
 	}
 }
 
-// What is open comes first, the frequent before the rare.
+// Open statements come first, and frequent statements before rare ones.
 func TestOrder(t *testing.T) {
 	c := coverage.New()
 	see := func(n int, e sqlfence.Event) {

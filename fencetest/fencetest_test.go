@@ -60,7 +60,8 @@ func TestStoppedWriter(t *testing.T) {
 	}
 }
 
-// The lease of a process that stands still ends, another acquires it, and the first writes late.
+// A process stands still until its lease has ended. Another process acquires the lease, and the first process writes
+// late.
 func TestEndLease(t *testing.T) {
 	db := fencetest.Open(t, books, sqlfence.WithTable("books"))
 	held, err := db.Leases.Acquire(t.Context(), "books", lease.TTL(time.Hour))
@@ -115,7 +116,7 @@ func (f *failing) during(do func()) []string {
 	return f.said
 }
 
-// What can't be done, or doesn't happen, fails the test.
+// A helper fails the test if a step is impossible, or if an expected event doesn't happen.
 func TestFailures(t *testing.T) {
 	table := sqlfence.WithTable("books")
 	for want, do := range map[string]func(f testing.TB){
@@ -133,7 +134,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Match takes a guarded text for the program's, and no other.
+// Match accepts the guarded form of the program's text, and no other text.
 func TestMatch(t *testing.T) {
 	db := fencetest.Open(t, books, sqlfence.WithTable("books", sqlfence.RowFence("fence")))
 	for _, query := range []string{

@@ -151,7 +151,7 @@ func TestLeaseExtendFails(t *testing.T) {
 	})
 }
 
-// Extend sends its calls one by one, so that the answers arrive in the order of the updates.
+// Concurrent calls of Extend are sent one by one, and the answers arrive in the order of the updates.
 func TestLeaseExtendsOneAfterTheOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

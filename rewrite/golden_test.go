@@ -82,7 +82,8 @@ var rulesets = map[string]struct {
 	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 
-	// With these rulesets statements that need no token are rendered with a token, too. Their names end in "held".
+	// With these rulesets every statement is rendered with a token, even a statement that needs none. Their names end
+	// in "held".
 	"claimheld":      {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 	"claimtwoheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"takeoverheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// patience is how long a test waits for what has to happen, on a machine that is busy.
+// patience is how long a test waits for an expected event on a busy machine.
 const patience = 2 * time.Minute
 
 // status N PROGRAM ARG... runs a program that has to end with a status.

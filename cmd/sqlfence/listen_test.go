@@ -22,7 +22,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// Two of them, as of two processes.
+	// The two Leases stand for two processes.
 	holder, errHolder := source.Leases(db)
 	waiter, errWaiter := source.Leases(db)
 	if errHolder != nil || errWaiter != nil {

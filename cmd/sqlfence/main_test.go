@@ -10,7 +10,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sqlfence": main})
 }
 
-// Each script of testdata/script runs on each database, in one that is empty.
+// Each script of testdata/script runs on each kind of database, in an empty database.
 func TestScripts(t *testing.T) {
 	for name, fresh := range map[string]func(t testing.TB) (dsn string){
 		"sqlite": freshSQLite, "postgres": freshPostgres, "mysql": freshMySQL,

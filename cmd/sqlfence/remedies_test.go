@@ -89,7 +89,7 @@ var remedies = map[string][]remedy{
 // queries change nothing.
 var queries = []string{"tokens list", "leases list"}
 
-// Every command that a text of the product or a page for operators names is executed by a remedy's test.
+// Every command in a text of the product, or on a page for operators, is executed by a remedy's test.
 func TestEveryRemedyIsListed(t *testing.T) {
 	command := regexp.MustCompile(`sqlfence (tokens [a-z]+|leases [a-z]+|init(?: --issuers)?|seal|unseal|add-fence)\b`)
 	found := make(map[string]string)
@@ -114,7 +114,7 @@ func TestEveryRemedyIsListed(t *testing.T) {
 			}
 		}
 	}
-	// Adopting and deleting are what programs do, and no remedy of a fault.
+	// Programs adopt and delete tokens; these commands are no remedies of faults.
 	for _, name := range append(queries, "tokens adopt", "tokens delete") {
 		delete(found, name)
 	}
@@ -130,7 +130,7 @@ func TestEveryRemedyIsListed(t *testing.T) {
 	}
 }
 
-// Each remedy leads from the fault to healthy writers, and at no step an old holder's write lands.
+// Each remedy leads from the fault to healthy writers, and after no step an old holder's write succeeds.
 func TestRemediesLeadToHealthyWriters(t *testing.T) {
 	fresh := map[string]func(testing.TB) string{"sqlite": freshSQLite, "postgres": freshPostgres, "mysql": freshMySQL}
 	for _, name := range slices.Sorted(maps.Keys(remedies)) {
@@ -246,7 +246,7 @@ func (r remedy) open(t *testing.T, dsn, resource string) *sql.DB {
 	return db
 }
 
-// lose has the ledger know a token as the newest of the books, as after a restore.
+// lose sets the ledger's newest token of the books, as a restore would.
 func lose(t *testing.T, dsn string, db *sql.DB, value string) {
 	t.Helper()
 	execute(t, db, "DROP TABLE fencing_tokens")
@@ -254,7 +254,7 @@ func lose(t *testing.T, dsn string, db *sql.DB, value string) {
 	execute(t, db, "INSERT INTO fencing_tokens (name, token) VALUES ('books', "+value+")")
 }
 
-// advised returns the command that verify's only fault names, and wants no SQL that lowers a token.
+// advised returns the command in verify's only fault. The fault's SQL must not lower a token.
 func (r remedy) advised(t *testing.T, dsn string) string {
 	t.Helper()
 	says := shell(t, dsn, "sqlfence verify --json --table books="+r.rules)

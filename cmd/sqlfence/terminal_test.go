@@ -128,7 +128,7 @@ func TestInterruptOnATerminal(t *testing.T) {
 	}
 }
 
-// On a narrow terminal texts are broken at their words, and a long statement is cut around the place that is meant.
+// On a narrow terminal lines break between words, and a long statement is cut around the error's place.
 func TestNarrowTerminal(t *testing.T) {
 	program := newProgram(t)
 	keys, screen := terminal(t)

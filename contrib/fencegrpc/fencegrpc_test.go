@@ -98,7 +98,7 @@ func TestTokensArrive(t *testing.T) {
 			if err := call(sqlfence.WithFence(t.Context(), books), client); err != nil || len(got) != 1 || got[0] != books {
 				t.Errorf("%T, %s: %v, %v", proof, name, got, err)
 			}
-			// What comes from elsewhere isn't passed on.
+			// A token from other metadata isn't passed on.
 			foreign := metadata.AppendToOutgoingContext(t.Context(), fencegrpc.Key, "books:000000000000001", "other", "x")
 			if err := call(foreign, client); err != nil || got != nil {
 				t.Errorf("%T, %s: without a token: %v, %v", proof, name, got, err)

@@ -169,7 +169,7 @@ func TestReplayIsRefused(t *testing.T) {
 	}
 }
 
-// Only what ETag writes is taken; test/integration/extended/fencehttp has the writes.
+// If-Match accepts only values that ETag writes. test/integration/extended/fencehttp tests the writes.
 func TestIfMatch(t *testing.T) {
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, r *http.Request) {})
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ var (
 
 func secret(c byte) []byte { return []byte(strings.Repeat(string(c), MinSecret)) }
 
-// clock is what a Signer takes for the time.
+// clock is a Signer's source of the time.
 type clock struct{ now time.Time }
 
 func newSigner(t *testing.T, c *clock, secrets ...[]byte) *Signer {

@@ -57,7 +57,7 @@ func (c *caller) do(method, path, token, body string) (status int, answer string
 	return response.StatusCode, string(text), response.Header
 }
 
-// setPrice wants the status, and returns the answer.
+// setPrice checks the response's status, and returns the body.
 func (c *caller) setPrice(token, body string, want int) string {
 	c.t.Helper()
 	got, answer, _ := c.do("PUT", "/books/1/price", token, body)

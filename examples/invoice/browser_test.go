@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long a browser may take for what is done at once.
+	// patience is how long a browser may take for a step that usually takes no time.
 	patience = 5 * time.Minute
 
 	// ttl is how long locks last: longer than any test. See lapse.
@@ -52,8 +52,7 @@ func newBrowser(t *testing.T) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.Flag("headless", "new"),
-		// It would refuse to run as root, as it does in a container; it sees nothing
-		// but the pages of this test.
+		// With its sandbox Chromium refuses to run as root, as in a container. It loads only this test's pages.
 		chromedp.NoSandbox,
 		chromedp.WSURLReadTimeout(patience),
 	)
@@ -113,7 +112,7 @@ func (p *person) click(id string, status int64) {
 
 func (p *person) fill(field, value string) {
 	p.t.Helper()
-	// Emptied by script: Clear wants a textarea to hold a text already.
+	// A script empties the field, because Clear fails for an empty textarea.
 	selector := "[name=" + field + "]"
 	if err := chromedp.Do(p.ctx,
 		chromedp.Evaluate[chromedp.Void](`document.querySelector("`+selector+`").value = ""`),
@@ -142,7 +141,7 @@ func (p *person) disabled(id string) bool {
 	return disabled
 }
 
-// want compares what can be read.
+// want compares an element's visible text.
 func (p *person) want(selector, want string) {
 	p.t.Helper()
 	if got := p.text(selector); got != want {
@@ -157,7 +156,7 @@ func (p *person) wantHolder(name string) {
 	}
 }
 
-// wantField compares what stands in a field of the form.
+// wantField compares the value of a form's field.
 func (p *person) wantField(field, want string) {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("#form [name=`+field+`]").value`))
@@ -275,7 +274,7 @@ func showDifferences(ada, bob *person, db *sql.DB) {
 	bob.wantHolder("ada")     // who settles it
 }
 
-// saveSettled: what was settled is saved on top of theirs.
+// saveSettled: the settled differences are saved after the other user's version.
 func saveSettled(ada *person) {
 	ada.fill("notes", "from both")
 	ada.click("save", 200)

@@ -142,7 +142,7 @@ func TestInvoicesThatDontExist(t *testing.T) {
 	ada.want("#gone", "Invoice 2 has been deleted")
 }
 
-// Every page fits a phone, and is dark where the reader wants that.
+// Every page fits a phone, and is dark if the reader prefers dark pages.
 func TestPagesOnPhonesAndInTheDark(t *testing.T) {
 	url, db := newServer(t)
 	browser := newBrowser(t)

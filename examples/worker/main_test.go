@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runUndisturbed runs the story until the machine didn't stand still in it, and returns the output.
+// runUndisturbed repeats the story until no standstill of the machine disturbs it, and returns the output.
 func runUndisturbed(t *testing.T, dsn string, fenced bool) (string, error) {
 	t.Helper()
 	for range 20 {

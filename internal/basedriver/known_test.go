@@ -2,7 +2,7 @@ package basedriver
 
 import "testing"
 
-// Each known driver is for a server.
+// Each known driver names the kind of its server.
 func TestDriversAreComplete(t *testing.T) {
 	for path, d := range drivers {
 		if d.Server == 0 {

@@ -240,7 +240,8 @@ func (c *cluster) handOver(t testing.TB) {
 	c.awaitLeader(t, old)
 }
 
-// A network forwards the connections between nodes. It holds back what a node that is cut off sends or would receive.
+// A network forwards the connections between nodes. The network holds back all messages from and to a node that is cut
+// off.
 type network struct {
 	listener net.Listener
 	mu       sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The caret stands below the place, whatever is before it.
+// The caret stands below the error's place, whatever characters precede the place.
 func TestCaret(t *testing.T) {
 	for _, test := range []struct {
 		before, shown string
@@ -35,7 +35,7 @@ func TestCaret(t *testing.T) {
 	}
 }
 
-// Of a line that is wider than the terminal the part around the place is shown, with the caret below the place.
+// If a line is wider than the terminal, the part around the error's place is shown, with the caret below the place.
 func TestCaretOnANarrowTerminal(t *testing.T) {
 	const before, behind = "UPDATE books SET title = '価格', price = 30, ", "owner = 'ada', note = 'long' WHERE id = 1"
 	for _, test := range []struct {

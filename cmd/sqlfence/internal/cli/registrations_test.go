@@ -47,7 +47,7 @@ func registrationOf(t *testing.T, name string, tables ...string) core.Registrati
 	return r
 }
 
-// What is exported is read back as the same registration, with each rule and each kind of name.
+// An exported registration is read back unchanged, with each rule and each kind of name.
 func TestRegistrationIsReadBack(t *testing.T) {
 	tables := [][]string{
 		{"books"},
@@ -91,7 +91,7 @@ func TestRegistrationIsReadBack(t *testing.T) {
 	}
 }
 
-// compareSettings looks whether both registrations guard in the same way, whatever their names' spelling.
+// compareSettings checks that both registrations guard in the same way, however their names are spelled.
 func compareSettings(t *testing.T, name string, given, again []string) {
 	t.Helper()
 	a, b := tablesOf(t, name, given), tablesOf(t, name, again)
@@ -146,7 +146,7 @@ func TestRegistrationHasEveryRule(t *testing.T) {
 	}
 }
 
-// Programs that register a table differently are found, in whatever order their files are given.
+// Programs with different registrations of a table are found, whatever the order of their files is.
 func TestRegistrationsAreCompared(t *testing.T) {
 	file := func(text string) registration {
 		name := filepath.Join(t.TempDir(), "r.json")

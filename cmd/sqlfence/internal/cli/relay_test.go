@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/child"
 )
 
-// A signal that comes while the command is being started is the command's.
+// A signal that arrives while the command is being started is passed to the command.
 func TestSignalDuringStart(t *testing.T) {
 	r := newRelay(child.Signals...)
 	defer r.stop()
@@ -35,7 +35,7 @@ func TestSignalDuringStart(t *testing.T) {
 	}
 }
 
-// Before there is a command, a signal ends the waiting for the lease.
+// A signal before the command's start ends the wait for the lease.
 func TestSignalBeforeStart(t *testing.T) {
 	r := newRelay(child.Signals...)
 	defer r.stop()

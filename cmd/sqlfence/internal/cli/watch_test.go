@@ -110,7 +110,7 @@ sqlfence_lease_events_total{sqlfence_lease_event="extended",sqlfence_resource="b
 	}
 }
 
-// A page keeps to the window, and shows nothing that a terminal would act on.
+// A page fits the window, and shows no characters that control a terminal.
 func TestPage(t *testing.T) {
 	var out strings.Builder
 	p := &page{app: &app{out: &answers{w: &out}}, columns: 30, rows: 8, interval: time.Second}

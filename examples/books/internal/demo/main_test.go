@@ -146,7 +146,7 @@ func lateWriter(ctx context.Context, fresh func(context.Context) (*source, error
 	return &r, err
 }
 
-// check must also see what the order of the writes doesn't show.
+// check must also find faults that the order of the writes doesn't show.
 func TestCheck(t *testing.T) {
 	accepted := []write{{token: 1, price: 10, order: 1}, {token: 3, price: 30, order: 2}}
 	for _, test := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// underLease gives each request the token of the lease before it reads anything. What it
-// writes is then refused if another process has led in between, also if this one leads again.
+// underLease gives each request the token of the lease before it reads anything. The request's write is then refused if
+// another process has led in between, even if the request's process leads again.
 func (p *program) underLease(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		held, err := p.election.Lease()

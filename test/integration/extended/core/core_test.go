@@ -26,7 +26,7 @@ const (
 	module = "github.com/sqlfence/sqlfence/"
 )
 
-// Upper limits of the trusted core. A change that makes the core smaller should lower them.
+// Upper limits of the trusted core. If a change makes the core smaller, lower these limits.
 const (
 	mostFiles, mostLines         = 170, 24500
 	mostWarmFiles, mostWarmFuncs = 45, 140

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// verify.Check reports a ledger on a group of nodes that all accept writes, where a write under Ledger is refused. It
-// also reports a Galera node without a binary log.
+// verify.Check reports a ledger on a group of nodes that all accept writes, where a write under Ledger is refused.
+// verify.Check also reports a Galera node without a binary log.
 func TestVerify(t *testing.T) {
 	c := start(t)
 	for node := range c.dsn {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fakeGo replaces the go command. The package that it lists has tests that never end. The tests start two processes; if
-// STOPS is set, the second one is stopped by a signal.
+// fakeGo replaces the go command. It lists a package whose tests never end. The tests start two processes; if STOPS is
+// set, the second one is stopped by a signal.
 const fakeGo = `#!/bin/sh
 case $1 in
 list) echo example.com/books ;;

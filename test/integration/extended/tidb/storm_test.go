@@ -89,7 +89,7 @@ func TestStorm(t *testing.T) {
 		s.landed.Load(), s.refused.Load(), s.gaveUp.Load(), s.racing.Load(), s.newest.Load())
 }
 
-// hold repeatedly writes all rows under a new token. It inserts the rows that a writer may have deleted.
+// hold repeatedly writes all rows under a new token. It also inserts rows again that a writer may have deleted.
 func (s *storm) hold(t *testing.T, db *sql.DB, over chan struct{}) {
 	for value := s.newest.Load() + 1; !t.Failed(); value++ {
 		select {

@@ -76,7 +76,8 @@ func TestBadResourceNames(t *testing.T) {
 	})
 }
 
-// A server may read backslashes in strings as escapes. Names that a guard writes into the text must mean the same then.
+// A server may read backslashes in strings as escapes. Names in a guard's text must have the same meaning on such a
+// server.
 func TestBadResourceNamesWithEscapes(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

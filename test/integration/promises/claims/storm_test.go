@@ -112,7 +112,7 @@ func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []
 }
 
 // rescue takes a job from a worker that seems dead, and gives it to another process, or to one with the same number, as
-// if the worker had been restarted. It returns the new claim, unless another worker was faster.
+// if the worker had been restarted. rescue returns the new claim, unless another worker was faster.
 func (s *storm) rescue(ctx context.Context, j taken, worker int64) (again taken, ok bool, err error) {
 	raised := "" // the guard increments the claim
 	if s.db == s.plain {

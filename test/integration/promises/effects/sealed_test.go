@@ -39,7 +39,7 @@ func TestEffectsSealed(t *testing.T) {
 	}
 }
 
-// notAlways changes a seal's triggers so that they don't fire for a replica's writes.
+// notAlways lets a replica's writes pass without firing a seal's triggers.
 const notAlways = `DO $$
 DECLARE g record;
 BEGIN

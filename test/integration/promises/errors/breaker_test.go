@@ -97,8 +97,8 @@ type broken struct {
 	after   *job // whose response is awaited
 }
 
-// requests forwards the client's messages. It reads them to the end also after it has stopped forwarding, because a
-// client takes for sent what it has written to the socket.
+// requests forwards the client's messages. requests reads on after it has stopped forwarding, because for a client a
+// message is sent once it is written to the socket.
 func (c *broken) requests() {
 	defer c.server.Close()
 	defer c.client.Close()

@@ -48,8 +48,8 @@ func execute(query string) func(context.Context, harness.Runner) error {
 	}
 }
 
-// A COMMIT that is sent as a statement, and gets no response, has an unknown outcome, as with Tx.Commit. On another
-// connection it would commit nothing and succeed, so it must not be sent again.
+// A COMMIT that is sent as a statement, and gets no response, has an unknown outcome, as with Tx.Commit. A second
+// COMMIT on another connection would commit nothing and succeed, so the statement must not be sent again.
 func TestLostRepliesOfCommitStatements(t *testing.T) {
 	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, func(t *testing.T, s *harness.Shop, c *cutter) {
 		for _, commit := range commits {

@@ -137,8 +137,8 @@ func unprepared(b harness.Base, f harness.Form) harness.Form {
 	return harness.Forms[slices.IndexFunc(harness.Forms, func(f harness.Form) bool { return f.Name == name })]
 }
 
-// With SingleUse a write whose reply is lost has used its token up. If it were sent again, it would be stale because of
-// the token that it has stored.
+// With SingleUse a write whose reply is lost has used its token up. If the write were sent again, it would be stale
+// because of its own stored token.
 func TestRetrySingleUse(t *testing.T) {
 	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.SingleUse()}, func(t *testing.T, s *harness.Shop, c *cutter) {
 		for _, f := range harness.Forms {

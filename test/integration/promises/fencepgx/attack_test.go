@@ -277,8 +277,8 @@ func TestGivenUp(t *testing.T) {
 				harness.Eventually(t, "the write waits", func() bool { return s.Waiting(t, s.Plain) > 0 })
 				cancel()
 				err = task.Wait()
-				// A cancelled batch was waiting while pgx prepared its statements. Then none of them is executed, so
-				// its outcome is known.
+				// A cancelled batch was waiting while pgx prepared its statements. Then no statement of the batch is
+				// executed, and the outcome is known.
 				unknown := w.name != "batch"
 				if errors.Is(err, sqlfence.ErrUnknownOutcome) != unknown || pgconn.SafeToRetry(err) || !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: %v", w.name, err)

@@ -47,7 +47,7 @@ func TestPreparedNames(t *testing.T) {
 					})
 				}
 			}
-			// The text that a rewriter returns may be such a name, too.
+			// A rewriter may return such a name, too.
 			hooked.staleThenFresh(t, "a rewriter", func(ctx context.Context) error {
 				return ways[0].run(ctx, hooked.db, "anything", rewriteTo{"set price", []any{30, 1}})
 			})

@@ -111,7 +111,7 @@ var doors = slices.Concat(
 	}),
 )
 
-// pool has the methods that a DB, its connections and its transactions share.
+// pool has the common methods of a DB, its connections and its transactions.
 type pool interface {
 	querier
 	Begin(context.Context) (pgx.Tx, error)

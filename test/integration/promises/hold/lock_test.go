@@ -283,7 +283,7 @@ func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
 	})
 }
 
-// Another client's own UPDATE that raises a held token waits, too.
+// An UPDATE by a client without sqlfence that raises a held token waits, too.
 func TestG13HoldWithForeignUpdates(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		for _, level := range p.levels() {

@@ -55,8 +55,8 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 	})
 }
 
-// A caller may give up in the queue, before its own first attempt. Its error has the holder that another caller of the
-// process has found.
+// A caller may give up in the queue, before its own first attempt. The caller's error names the holder, as another
+// caller of the process has found it.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))

@@ -29,7 +29,7 @@ func setBookPrice(ctx context.Context, db *sql.DB, price int) error {
 }
 
 // The function's writes present the lease's token, and writes with a token that isn't the newest any more are refused.
-// So Do is lock, token and check in one.
+// So Do combines lock, token and check.
 func TestLeaseDoFencesItsWrites(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

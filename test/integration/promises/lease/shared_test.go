@@ -104,8 +104,8 @@ var turns = map[sqlfence.Dialect]string{
 	sqlfence.MySQL:    "SELECT token FROM fencing_tokens WHERE name = '%s' LOCK IN SHARE MODE",
 }
 
-// Another session has locked a key's turn, its lease or its token. Attempts at other keys aren't delayed, and the key
-// is taken as soon as possible.
+// Another session has locked the turn, the lease or the token of a key. Attempts at other keys aren't delayed, and the
+// key is taken as soon as possible.
 func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

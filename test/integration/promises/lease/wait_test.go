@@ -167,7 +167,7 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 	})
 }
 
-// acquiredBehind acquires a lease that waits for tx's writes. The lease has its whole TTL when they are committed.
+// acquiredBehind acquires a lease that waits for tx's writes. After their COMMIT the lease has its whole TTL.
 func acquiredBehind(t *testing.T, sh *harness.Shop, leases *lease.Leases, session int, tx *sql.Tx) (l *lease.Lease) {
 	t.Helper()
 	acquiring := harness.Go(func() (err error) {
@@ -228,8 +228,8 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 	})
 }
 
-// The first lease of a key has no row yet. If it has to wait for a write under another issuer's token, it has its whole
-// TTL, too.
+// The first lease of a key has no row yet. After waiting for a write under another issuer's token the lease has the
+// whole TTL, too.
 func TestLeaseFirstWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())

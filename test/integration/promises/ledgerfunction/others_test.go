@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// others are statements by which other clients change tokens without taking the ledger's turn.
+// others change tokens by plain SQL, without taking the ledger's turn.
 var others = []string{
 	"UPDATE fencing_tokens SET token = token + 1 WHERE name = 'books'",
 	"INSERT INTO fencing_tokens VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1",

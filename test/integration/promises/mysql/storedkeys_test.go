@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// keyColumns are types of a key column. keyValues are values that programs may store in one.
+// keyColumns are types of a key column. keyValues are values that programs may store in a key column.
 var (
 	keyColumns = []string{"bigint", "int unsigned", "tinyint", "bigint zerofill", "int(3) zerofill", "bigint AUTO_INCREMENT", "varchar(3)", "char(3)",
 		"varchar(20) COLLATE utf8mb4_general_ci", "varbinary(3)", "binary(3)", "decimal(4,1)", "decimal(20,0)", "double", "float",

@@ -9,7 +9,7 @@ import (
 )
 
 // In a query's condition IS NULL finds the date 0000-00-00 in a column that is NOT NULL. In other places, as in a CASE,
-// it doesn't.
+// IS NULL doesn't find this date.
 func TestDeleteByNullFindsZeroDates(t *testing.T) {
 	dsn := modes[2].with(t, setup(t))
 	plain := open(t, dsn)

@@ -54,7 +54,7 @@ func (m *machine) end(ctx context.Context) error {
 	return m.pause(ctx, false)
 }
 
-// pause waits for a change. If short is set, it returns after pace, so that the database can be queried.
+// pause waits for a change. If short is set, pause ends after pace, so that the database can be queried.
 func (m *machine) pause(ctx context.Context, short bool) error {
 	if len(m.open()) == 0 {
 		return nil

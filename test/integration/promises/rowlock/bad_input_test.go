@@ -199,7 +199,7 @@ func isInteger(value string) bool {
 	return value == "NULL" || err == nil
 }
 
-// Columns that can be loaded, and columns that can't: then the error leaves the lock as it is.
+// LoadLocked loads some columns, and fails for others. The failure leaves the lock as it is.
 func TestRowLockLoadMismatch(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}

@@ -18,7 +18,7 @@ import (
 
 // The tests of this file add the column while writers write.
 
-// A crowd is writers to books, each of which writes to rows of its own.
+// A crowd is a group of writers to books. Each writer has separate rows.
 type crowd struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup

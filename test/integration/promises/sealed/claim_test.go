@@ -296,7 +296,7 @@ func TestGuardedWritesOfASealedQueue(t *testing.T) {
 	})
 }
 
-// A transaction's claims fence its statements that have none.
+// A transaction's claims fence the transaction's statements without claims.
 func TestClaimsOfATransaction(t *testing.T) {
 	const set = "SELECT set_config('sqlfence.tokens', concat('jobs/1:000000000000003 jobs/2:000000000000005 ', txid_current()), true)"
 	stale := strings.Replace(set, "000003", "000002", 1)

@@ -201,7 +201,7 @@ func TestNegativeMarksBesideTheSeal(t *testing.T) {
 	l.refused(t, "UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", "stale token 7")
 }
 
-// A renamed table keeps its seal, and another table takes its name. The name of a third table differs in a letter's
+// A renamed table keeps its seal, and a new table has the old name. The name of a third table differs in a letter's
 // case.
 func TestSealBesideItsLikes(t *testing.T) {
 	for _, b := range []harness.Base{harness.Bases[1], harness.MySQL} {

@@ -17,7 +17,7 @@ func fromTransaction(rules ...sqlfence.Rule) []sqlfence.Rule {
 	return append([]sqlfence.Rule{sqlfence.Sealed(sqlfence.FromTransaction())}, rules...)
 }
 
-// These are statements by which a client sets its transaction's token, or wrongly believes so.
+// The statements below set the transaction's token, or only seem to.
 const (
 	local   = "SELECT set_config('sqlfence.tokens', 'books:000000000000007', true)"
 	withID  = "SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), true)"
@@ -415,7 +415,7 @@ func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
 	}
 }
 
-// Other databases have no settings that end with the transaction, so they can't have such seals.
+// Such seals need settings that end with the transaction, and only PostgreSQL has these.
 func TestTransactionElsewhere(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL, fromTransaction()...)
 	if err := schema.Seal(t.Context(), l.db); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "FromTransaction") {

@@ -159,7 +159,7 @@ var sentinels = map[string]error{
 	"invalid": sqlfence.ErrInvalid, "held": lease.ErrHeld, "limit": sqlfence.ErrTokenLimit,
 }
 
-// answer describes an error by its kind, or by its text if it isn't sqlfence's.
+// answer describes an error of sqlfence by its kind, and other errors by their texts.
 func answer(err error) string {
 	if err == nil {
 		return "ok"

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Whenever the context of a call ends, the call's error is the context's error. It isn't one after which database/sql
-// or the caller tries again.
+// Whenever the context of a call ends, the call's error is the context's error. After this error neither database/sql
+// nor the caller tries again.
 func TestErrorsAreTheContextsWhereItHasEnded(t *testing.T) {
 	rounds := random.Rounds(t, 150)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

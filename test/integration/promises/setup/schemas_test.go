@@ -133,7 +133,7 @@ func TestErrorsDontLeadToASecondLedger(t *testing.T) {
 	})
 }
 
-// wantNamed checks that an error names the ledger's schema, and doesn't advise another one.
+// wantNamed checks that an error names the ledger's schema, and advises no other schema.
 func (w two) wantNamed(t *testing.T, what string, err error) {
 	t.Helper()
 	var setup *sqlfence.SetupError

@@ -12,7 +12,7 @@ import (
 
 // The statements of this file are near a limit of the databases.
 
-// A statement has as many arguments as the database accepts. So the guard's values are written into its text.
+// A statement has as many arguments as the database accepts. So the guard's values are written into the text.
 func TestMostArguments(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Name == "modernc" {
@@ -257,8 +257,8 @@ func TestDefaultOfRowidColumn(t *testing.T) {
 	})
 }
 
-// One part of a condition excludes rows on which another part would fail. The guarded statement doesn't fail on them,
-// as with the base driver.
+// A condition's first part excludes rows on which the second part would fail. The guarded statement doesn't fail on
+// them, as with the base driver.
 func TestConditionThatKeepsRowsFromAnother(t *testing.T) {
 	conditions := map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// After a change a kept statement has the same effects, errors and rows as without a cache. The test takes the same
-// steps with and without it.
+// After a change a kept statement has the same effects, errors and rows as without a cache. The test compares the same
+// steps with and without a cache.
 
 // A step is a statement on one of two connections: here has the statement cache, there is a bare connection.
 type step struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// cached runs test with a shop's database with a cache, and without. It returns the subtests, so that a parent can
-// compare them.
+// cached runs test with a shop's database with a cache, and without. It returns the subtests, for tests that compare
+// the results.
 func cached(t *testing.T, b harness.Base, test func(t *testing.T, s *harness.Shop, db *sql.DB)) (both *harness.Subtests) {
 	both = new(harness.Subtests)
 	for _, size := range []int{0, 8} {

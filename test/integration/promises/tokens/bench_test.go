@@ -39,8 +39,8 @@ func BenchmarkIssueMany(b *testing.B) {
 	}
 }
 
-// BenchmarkRecordIssuers takes tokens from a ledger that records who took them and from one that doesn't, in turns. It
-// reports the median time of each, and the median of the pairs' ratios.
+// BenchmarkRecordIssuers takes tokens in turns from a ledger with a record of issuers and from a ledger without a
+// record. It reports the median time of each, and the median of the pairs' ratios.
 //
 //	go test ./promises/tokens -run '^$' -bench RecordIssuers -benchtime 2000x
 func BenchmarkRecordIssuers(b *testing.B) {

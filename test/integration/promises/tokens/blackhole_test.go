@@ -55,7 +55,7 @@ func TestTokensOneBlackHoleStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// Several such connections delay the other callers a little longer, and don't stop them.
+// Several unresponsive connections delay other callers a little longer, but don't stop these callers.
 func TestTokensSeveralBlackHolesStopNobodyElse(t *testing.T) {
 	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
 		db := b.Raw(t, h.DSN)

@@ -99,7 +99,7 @@ func TestTokensCancelledWhileTheyWait(t *testing.T) {
 	})
 }
 
-// A statement's row may arrive, and then its commit fails. The row's token must not be returned, because the next
+// The commit may fail after a statement's row has arrived. The row's token must not be returned, because the next
 // caller gets the same token.
 func TestTokensCommitFails(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {

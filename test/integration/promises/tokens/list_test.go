@@ -57,7 +57,7 @@ func TestList(t *testing.T) {
 		for _, err := range store.List(t.Context(), "\xff") {
 			harness.WantError(t, err, sqlfence.ErrInvalid)
 		}
-		// The names fill three pages, also the last one.
+		// The names fill exactly three pages.
 		var names []string
 		for i := range 3000 {
 			names = append(names, fmt.Sprintf("Many/%d", i))

@@ -188,8 +188,8 @@ func TestTokensIssueManyAtEveryIsolationLevel(t *testing.T) {
 	})
 }
 
-// Concurrent callers name the same names in different orders. Each call sends its statements once, so no deadlock has
-// ended one.
+// Concurrent callers name the same names in different orders. Each call sends its statements once, which shows that no
+// deadlock has occurred.
 func TestTokensIssueManyDoesNotDeadlock(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)

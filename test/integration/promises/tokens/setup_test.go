@@ -116,7 +116,7 @@ func TestTokensSetupRefusesAnUnusableTable(t *testing.T) {
 	}
 }
 
-// A role that doesn't own the table, and may not create one, can run Setup.
+// A role can run Setup without owning the table, and without the privilege to create tables.
 func TestTokensSetupWithoutPrivileges(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -18,7 +18,7 @@ import (
 )
 
 // The tests of this file compare the text and the arguments that reach the base driver, for each kind of statement and
-// each way to run it. An application that tests with sqlmock has to expect these.
+// each way to run it. An application's tests with sqlmock have to expect these texts and arguments.
 
 // mocked returns a fenced database on sqlmock. A call that the test doesn't expect, or expects later, is an error.
 func mocked(t *testing.T, matcher sqlmock.QueryMatcher, opts ...sqlfence.Option) (*sql.DB, sqlmock.Sqlmock) {

@@ -17,7 +17,7 @@ import (
 // sqlfence finds the dialect by the driver, also through wrappers, and guards writes whether the wrappers are around it
 // or beneath it.
 
-// These types are thin wrappers as applications write them. embedding embeds the driver.
+// These types are thin wrappers, like an application's. embedding embeds the driver.
 type embedding struct{ driver.Driver }
 
 type deep struct{ inner *harness.Hiding }

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // bases has the bases of all databases.
 var bases = append(slices.Clone(harness.Bases[:4]), harness.MySQL)
 
-// A world is a database with the tables books and pens and the ledger. No other test uses it, and it has no fault.
+// A world is a database with the tables books and pens and the ledger. The database is the test's own, and has no
+// fault.
 type world struct {
 	harness.Base
 	dsn   string

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// go-sql-driver/mysql behaves the same through sqlfence: how it executes statements, and its results.
+// Through sqlfence go-sql-driver/mysql executes statements in the same way, and returns the same results.
 
 // With arguments the driver's connection refuses to execute with ErrSkip. database/sql compares with ErrSkip, and then
 // prepares the statement.

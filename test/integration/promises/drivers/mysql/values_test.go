@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The arguments that go-sql-driver/mysql accepts, and how it sends them.
+// Arguments that go-sql-driver/mysql accepts, and their form on the wire.
 
 // With interpolateParams the driver writes the arguments into the text, and sends the server one query.
 func TestMySQLInterpolateParams(t *testing.T) {

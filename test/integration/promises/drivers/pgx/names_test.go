@@ -13,7 +13,8 @@ import (
 )
 
 // If a text is the name of a prepared statement, a word or another statement, pgx runs the prepared statement for it.
-// Here a hook of the pool prepares writes without sqlfence. Writes by such names are guarded all the same.
+// Here a hook of the pool prepares writes without sqlfence. A write by the name of a prepared statement is guarded all
+// the same.
 func TestNamesOfPreparedStatementsAreGuarded(t *testing.T) {
 	const counts = "SELECT $1::bigint"
 	names := map[string]string{"cheaper": harness.SetPrice, "make it cheap": harness.SetPrice, "SELECT 1": harness.SetPrice, "count": counts}

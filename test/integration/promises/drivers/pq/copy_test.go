@@ -71,7 +71,7 @@ func TestPqCopy(t *testing.T) {
 	}
 }
 
-// copyIn prepares COPY with one context and executes it with another, for rows of a number and the same number.
+// copyIn prepares and executes COPY, each in a separate context. Each row is the same number twice.
 func copyIn(prepare, exec context.Context, tx *sql.Tx, query string, rows int) error {
 	_, err := harness.Prepared(prepare, tx, query, func(stmt *sql.Stmt) (int64, error) {
 		for i := range rows {
