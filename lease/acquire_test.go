@@ -167,8 +167,8 @@ func TestAcquireAndRelease(t *testing.T) {
 
 type caller struct{}
 
-// Each verb is one statement on PostgreSQL; on SQLite, which can't write to two
-// tables by one, taking a lease is two in a transaction.
+// On PostgreSQL each method sends one statement. SQLite can't write to two tables by one statement, so taking a lease
+// is two statements in a transaction.
 func TestStatementsSent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
@@ -257,7 +257,7 @@ func TestTokensRunOut(t *testing.T) {
 	})
 }
 
-// An error of the database is the caller's, wrapped, and isn't tried again.
+// The caller gets the database's error, wrapped, and the statement isn't sent again.
 func TestErrorsOfTheDatabase(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
@@ -359,7 +359,7 @@ func TestUnseenNames(t *testing.T) {
 	})
 }
 
-// A server whose timeline can't be read is warned about once.
+// If a server's timeline can't be read, one warning is logged.
 func TestTimelineUntold(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

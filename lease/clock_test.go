@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// A process that was stopped, or is busy, may ask before the timer has run: the lease goes
-// by the clock. Here the timer never runs.
+// A stopped or busy process may use its lease before the lease's timer has run, so the lease also ends by the clock.
+// Here the timer never runs.
 func TestLeaseGoesByTheClock(t *testing.T) {
 	for name, ended := range map[string]func(l *Lease) bool{
 		"Err":          func(l *Lease) bool { return errors.Is(l.Err(), ErrLeaseLost) },

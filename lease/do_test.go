@@ -109,7 +109,7 @@ func TestDoLoses(t *testing.T) {
 		}
 		d.failing(nil)
 
-		// A database that is back in time is in time.
+		// If the database responds again before the lease ends, the lease isn't lost.
 		err = leases.Do(t.Context(), "other", func(ctx context.Context) error {
 			d.failing(func(context.Context, fakedb.Call) error { return errLost })
 			time.Sleep(5 * time.Second)

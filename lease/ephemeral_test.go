@@ -23,7 +23,7 @@ func advisoryLocks(d *database) int {
 	return locked
 }
 
-// endSessions has the server end the sessions that ephemeral leases stand on.
+// endSessions ends the sessions of ephemeral leases on the server.
 func (s *server) endSessions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func TestEphemeralEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// A session without a lease is given back to the pool, whatever became of the attempt.
+// After any attempt a session without a lease goes back to the pool.
 func TestEphemeralLeavesNoSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

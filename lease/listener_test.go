@@ -156,7 +156,7 @@ func TestListenerSparesPolling(t *testing.T) {
 	})
 }
 
-// A release notifies if somebody waits for its key, and a while after.
+// A release sends a notification while a caller waits for the key, and for some time after.
 func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, waiting := d.ready(t, lease.WithListener(new(bus))), d.new(t, lease.WithListener(new(bus)))

@@ -65,7 +65,7 @@ func TestMinHoldWakesWaiters(t *testing.T) {
 	})
 }
 
-// Its lock id is worth nothing from the release on, and a release by lock id frees the lease at once.
+// After its release under MinHold a lease's lock id is invalid. A release by the lock id frees the lease at once.
 func TestMinHoldAndLockIDs(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -25,7 +25,7 @@ func (d *database) writers() int {
 	return 1
 }
 
-// isCommit reports whether c ends what a call of many callers, or of one, has begun.
+// isCommit reports whether c is the last statement of an attempt, shared or not.
 func (d *database) isCommit(c fakedb.Call) bool {
 	if d.dialect == sqlfence.Postgres {
 		return isAcquire(c) || isRelease(c)
@@ -33,8 +33,8 @@ func (d *database) isCommit(c fakedb.Call) bool {
 	return c.Kind == fakedb.Commit || isRelease(c)
 }
 
-// crowd has n callers make a call at once, while the first statements are held up until
-// all of them wait, and returns what came of it.
+// crowd has n callers make a call at once, holds up the first statements until all callers wait, and returns their
+// errors.
 func (d *database) crowd(n int, call func(i int) error) []error {
 	gate := make(chan struct{})
 	d.failing(func(_ context.Context, c fakedb.Call) error {

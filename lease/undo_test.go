@@ -23,8 +23,8 @@ func undos(d *database) (n int) {
 	return n
 }
 
-// A caller whose context ends doesn't wait for the database, and what its statement still
-// takes is released.
+// A caller whose context ends doesn't wait for the database. If its statement takes a lease later, the lease is
+// released.
 func TestAttemptsLeftAreUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -60,8 +60,8 @@ func TestAttemptsLeftAreUndone(t *testing.T) {
 	})
 }
 
-// A statement without an answer is given up after a while, and undone again and again, as it may be on its way to the
-// server yet.
+// A statement without a response is given up after a while. It is undone repeatedly, because it may still be on its way
+// to the server.
 func TestAttemptsThatArriveLateAreUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -193,7 +193,7 @@ func TestTimeoutWhileAsking(t *testing.T) {
 	})
 }
 
-// An attempt that isn't answered doesn't hold off the next in the line for long.
+// An attempt without a response doesn't delay the next waiter for long.
 func TestNextInLineAsksAnotherConnection(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

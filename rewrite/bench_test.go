@@ -50,7 +50,7 @@ func BenchmarkPlanColdOfMany(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanCached looks up a statement that is.
+// BenchmarkPlanCached looks up a statement that is in the cache.
 func BenchmarkPlanCached(b *testing.B) {
 	r := benchRewriter(b, databases.Postgres)
 	r.Plan(benchmarked)
@@ -60,7 +60,7 @@ func BenchmarkPlanCached(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanCachedParallel looks it up in as many goroutines as there are CPUs.
+// BenchmarkPlanCachedParallel is BenchmarkPlanCached with a goroutine for each CPU.
 func BenchmarkPlanCachedParallel(b *testing.B) {
 	r := benchRewriter(b, databases.Postgres)
 	b.ReportAllocs()
@@ -90,7 +90,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanLong reads texts of 1 MB; the rates are to be alike.
+// BenchmarkPlanLong reads texts of 1 MB. Their rates should be similar.
 func BenchmarkPlanLong(b *testing.B) {
 	for _, l := range longTexts {
 		b.Run(l.d.String()+"/"+l.name, func(b *testing.B) {
@@ -110,7 +110,7 @@ func BenchmarkPlanLong(b *testing.B) {
 	}
 }
 
-// TestAllocations bounds what a statement costs that needs no reading, or is short.
+// TestAllocations limits the allocations for a statement that isn't parsed, and for a short one.
 func TestAllocations(t *testing.T) {
 	r := benchRewriter(t, databases.Postgres)
 	r.Plan(benchmarked).Default()

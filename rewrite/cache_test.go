@@ -99,7 +99,7 @@ func TestCacheSecondChance(t *testing.T) {
 	}
 }
 
-// TestCacheAllUsed shows that where all are in use the hand still finds one.
+// TestCacheAllUsed checks that the clock's hand finds a plan to drop even if all plans were used.
 func TestCacheAllUsed(t *testing.T) {
 	c := newCache(24 << 10)
 	for i := range 100 {

@@ -64,7 +64,7 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 	}
 }
 
-// Each variant has separate plans, and a table has the properties that its rules give it.
+// Each variant has its own plans, and a plan's table has the properties of the table's rules.
 func TestVariants(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
 	if err != nil {

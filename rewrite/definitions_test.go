@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// catalogueWrites are shapes of a write to PostgreSQL's table @, and catalogueReads are what only reads @, or only looks
-// like a write.
+// catalogueWrites are forms of a write to PostgreSQL's catalogue table @. catalogueReads only read @, or only look like
+// a write.
 var (
 	catalogueWrites = []string{
 		"UPDATE @ SET oid = 1", "update only @ as c set oid = 1 from log", "UPDATE @ * SET oid = 1", "INSERT INTO @ VALUES (1)", "INSERT INTO @ SELECT * FROM log",

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// guardedDialects are the dialects that a rewriter takes tables for.
+// guardedDialects are the dialects for which New accepts tables.
 func guardedDialects(t testing.TB) (all []databases.Dialect) {
 	t.Helper()
 	for _, db := range databases.All() {
@@ -23,7 +23,7 @@ func guardedDialects(t testing.TB) (all []databases.Dialect) {
 	return all
 }
 
-// answers returns a table of a test's, which has to have a line for each guarded dialect.
+// answers returns a test's table, and fails the test unless the table has a line for each guarded dialect.
 func answers[T any](t testing.TB, table map[databases.Dialect]T) map[databases.Dialect]T {
 	t.Helper()
 	for _, d := range guardedDialects(t) {

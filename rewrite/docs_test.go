@@ -75,7 +75,7 @@ var docGroups = []docGroup{
 	{"sealed", "Sealed tables", "sealed"},
 }
 
-// docOtherRules are rules with refusals that no group has.
+// docOtherRules are rules with refusals that are in no group.
 var docOtherRules = []struct{ title, rules string }{
 	{"Tables with Ledger", "ledger"},
 	{"Tables with Key", "key"},
@@ -172,7 +172,7 @@ func (l *docLine) isRefused() bool {
 	return !slices.ContainsFunc(l.verdicts[:], func(v string) bool { return v != "" && !strings.HasPrefix(v, "refused") })
 }
 
-// A docRefusal is a reason, with a statement and the databases in which one is refused for it.
+// A docRefusal is a reason, with an example and the databases that have such a refusal.
 type docRefusal struct {
 	group           string // the title of the first group with this reason
 	reason, example string
@@ -198,7 +198,7 @@ func docText(s string) string {
 	return cmp.Or(strings.NewReplacer("<", "&lt;", "$$", "`$$`").Replace(s), "–")
 }
 
-// docBroken is before the reasons for which a text can't be read.
+// docBroken begins the reasons of texts that can't be parsed.
 const docBroken = "it can't be read: "
 
 // addLine adds the reasons of a line of a group.
@@ -251,7 +251,7 @@ func allRefusals(t *testing.T) (refusals []docRefusal) {
 	return refusals
 }
 
-// A docKind is what the samples of one name in all dialects are of.
+// A docKind is the kind of statement of all samples with one name, in all dialects.
 type docKind struct {
 	name, sql string
 	verdicts  docVerdicts
@@ -325,8 +325,8 @@ func (k *docKind) fits(line *docLine) bool {
 	return len(slices.Compact(all)) == 1 || k.verdicts == line.verdicts
 }
 
-// examples returns some of the statements: one that is tested in each dialect of the line, or in
-// several, then one of each dialect that has none yet.
+// examples returns some of the line's statements: first one that is tested in each of the line's dialects, or in
+// several, and then one for each remaining dialect.
 func (l *docLine) examples() (shown []string) {
 	var covered [len(docDialects)]bool
 	add := func(fits func(docKind) bool) bool {
@@ -387,7 +387,7 @@ func docCode(sql string) string {
 	return fence + strings.NewReplacer("\n", " ⏎ ", "|", "\\|").Replace(sql) + fence
 }
 
-// The examples of docs/statements.md are refused, and what to write instead is guarded.
+// The examples of docs/statements.md are refused, and the texts to write instead are guarded.
 func TestDocsExamples(t *testing.T) {
 	page, err := os.ReadFile("../docs/statements.md")
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestMain has each test of this package see the panics of planning.
+// TestMain lets the tests of this package see panics during planning.
 func TestMain(m *testing.M) {
 	fault.Crashes = true
 	os.Exit(m.Run())
 }
 
-// A panic while a statement is planned is a refusal of that statement, and the next ones are planned.
+// If planning a statement panics, the statement is refused. Later statements are planned as usual.
 func TestFaultIsRefusal(t *testing.T) {
 	fault.Crashes = false
 	defer func() { fault.Crashes = true }()

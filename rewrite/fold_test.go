@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestFoldedByLocale: in a database of a single-byte encoding BÜCHER is bücher,
-// in one of UTF8 it is bÜcher; a word that may be either is refused.
+// TestFoldedByLocale: BÜCHER is bücher in a database with a single-byte encoding, and bÜcher in UTF8. A word that
+// may be either is refused.
 func TestFoldedByLocale(t *testing.T) {
 	tables := []Table{
 		{Name: "bücher", FenceColumn: "märke", Key: "schlüssel"},

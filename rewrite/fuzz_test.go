@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// addCorpus adds the statements of the golden files, or those that choose returns of them, as seeds.
+// addCorpus adds seeds: the statements of the golden files that choose returns, or all.
 func addCorpus(f *testing.F, choose func([]sample) []sample) {
 	for _, d := range guardedDialects(f) {
 		for _, s := range choose(corpus(f, d)) {
@@ -25,7 +25,7 @@ func addCorpus(f *testing.F, choose func([]sample) []sample) {
 	}
 }
 
-// crashers are what fuzzing has found before.
+// crashers are texts with which fuzzing has found faults.
 var crashers = []string{}
 
 // FuzzPlan checks that any text gets a verdict, that a guard only inserts text, and that a comment after the text
@@ -83,7 +83,7 @@ func checkGuard(t *testing.T, d databases.Dialect, rules string, p, q *Plan) {
 	}
 }
 
-// FuzzReadMarker shows that a driver's error is read as a marker or not at all, whatever its text is.
+// FuzzReadMarker checks that any driver's error is read as a marker, or isn't taken for one.
 func FuzzReadMarker(f *testing.F) {
 	oneGoroutine(f)
 	for _, s := range []string{"stale:0:9", "ledger:1:-9", "scope:0:O''Brien'", "locked:0:1,2,ada", "serial:2:x", "gone:0:", "stale:99999999999999999999:9", "", ":::", "unknown:0:" + sqltext.Padding} {

@@ -72,7 +72,7 @@ var rulesets = map[string]struct {
 	"lockliteral": {Table{Name: "books", Lock: goldenLock}, Values{Editor: `\o'neill`, Literal: true}},
 	"versionlock": {Table{Name: "books", FenceColumn: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
 
-	// These are for a context with a serial, by variantOf.
+	// variantOf plans these for a context with a serial.
 	"version":        {Table{Name: "books", Serial: "serial"}, Values{Serial: 5}},
 	"versionboth":    {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{Serial: 5}},
 	"versionkey":     {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Key: "id"}, Values{Serial: 5}},
@@ -99,7 +99,7 @@ var rulesets = map[string]struct {
 	"claimofliteral": {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{Literal: true}},
 	"claimofserial":  {Table{Name: "books", Ledger: true, Serial: "serial", ClaimOf: goldenClaims}, Values{}},
 
-	// These are for a caller that takes rows over, by variantOf.
+	// variantOf plans these for a caller that takes rows over.
 	"takeover": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 
 	// otherTables registers the table orders with these rules, too.
@@ -194,7 +194,7 @@ func needsNone(p *Plan, i int) bool {
 		!slices.ContainsFunc(p.Targets, func(t render.Written) bool { return t.Table == i && !t.Free })
 }
 
-// valuesOf returns what the plan of a sample is rendered with.
+// valuesOf returns the values for rendering a sample's plan.
 func valuesOf(p *Plan, rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
@@ -327,7 +327,7 @@ func eachChosen(t *testing.T, choose func([]sample) []sample, f func(t *testing.
 	return ended == started
 }
 
-// visible writes a statement as it is, or as a Go string if bytes of it don't show.
+// visible returns a statement unchanged, or as a Go string if it contains invisible bytes.
 func visible(s string) string {
 	hidden := func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 	if !utf8.ValidString(s) || strings.Trim(s, " \n") != s || strings.ContainsFunc(s, hidden) || strings.Contains(s, "\n\n") ||
@@ -337,7 +337,7 @@ func visible(s string) string {
 	return s
 }
 
-// golden returns a sample as it stands in the file.
+// golden returns a sample's text in the golden file.
 func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s", s.name)
@@ -419,7 +419,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenNames keeps the samples' names usable for finding one.
+// TestGoldenNames checks that a sample can be found by its name.
 func TestGoldenNames(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		seen := make(map[string]bool)

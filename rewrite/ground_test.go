@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// groundNames are functions, triggers and constraints that guards and seals rely on, and names
-// that a later version of sqlfence could give to some.
+// groundNames are functions, triggers and constraints on which guards and seals rely, and names that a later version of
+// sqlfence might use for such objects.
 var groundNames = map[databases.Dialect][]string{
 	databases.Postgres: {
 		sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.SealTrigger, "~sqlfence_delete", "~sqlfence_before", "~sqlfence_after", "~sqlfence_truncate",
@@ -24,7 +24,7 @@ var groundNames = map[databases.Dialect][]string{
 	databases.SQLite: {"sqlfence_ledger_update_v1", "sqlfence_later_v2"},
 }
 
-// groundShapes define, change or drop something that is called @.
+// groundShapes define, change or drop an object named @.
 var groundShapes = map[databases.Dialect][]string{
 	databases.Postgres: {
 		"CREATE FUNCTION @(wanted text, given bigint, number integer, asked regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
@@ -167,7 +167,7 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 	}
 }
 
-// The ledger's schema, by WithLedgerSchema, is kept as a registered table's is.
+// The ledger's schema, by WithLedgerSchema, is protected like a registered table's schema.
 func TestTheLedgersSchemaIsKept(t *testing.T) {
 	for d, queries := range map[databases.Dialect][]string{
 		databases.Postgres: {"DROP SCHEMA ten CASCADE", `ALTER SCHEMA "ten" RENAME TO nine`},
@@ -232,7 +232,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 	}
 }
 
-// An argument that names a setting is for the caller to look at.
+// If an argument names a setting, the plan tells the caller to check it.
 func TestSettingsThatArgumentsName(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Name: "books", Ledger: true}})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// TestHoles has statements that must not pass, or not with this guard.
+// TestHoles has statements that must not pass, or must not get a wrong guard.
 func TestHoles(t *testing.T) {
 	for _, tt := range []struct {
 		d          databases.Dialect
@@ -20,7 +20,7 @@ func TestHoles(t *testing.T) {
 		// The name of an option may be quoted.
 		{databases.Postgres, "row", `EXPLAIN ("analyze") DELETE FROM books WHERE id = 1`},
 		{databases.Postgres, "row", `EXPLAIN (U&"\0061nalyze", verbose) DELETE FROM books WHERE id = 1`},
-		// key is a plain name here, and the write is not a label.
+		// Here key is an ordinary name, and the UPDATE isn't a label.
 		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) SEARCH DEPTH FIRST BY id SET key DELETE FROM books WHERE id = 2`},
 		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) CYCLE id SET c USING key UPDATE books SET price = 77`},
 		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1) CYCLE id SET c USING key INSERT INTO books (id) SELECT id FROM t`},
@@ -37,7 +37,7 @@ func TestHoles(t *testing.T) {
 		{databases.MySQL, "row", `DELETE HIGH_PRIORITY FROM books`},
 		{databases.MySQL, "row", `DELETE DELAYED QUICK books FROM books JOIN pens ON pens.id = books.id`},
 		{databases.MySQL, "row", `REPLACE HIGH_PRIORITY books (id, price) VALUES (1, 2)`},
-		// What TiDB prepares, runs or writes there isn't in the text.
+		// The text doesn't show the statements that TiDB prepares, runs or writes here.
 		{databases.MySQL, "row", `SET SESSION_STATES '{"prepared-stmts": {"1": {"name": "p", "text": "UPDATE bo\u006fks SET price = 1"}}}'`},
 		{databases.MySQL, "row", `PLAN REPLAYER DUMP EXPLAIN ANALYZE 'file'`},
 		{databases.MySQL, "row", `PLAN REPLAYER DUMP WITH STATS AS OF TIMESTAMP '2024-01-31' EXPLAIN ANALYZE SLOW QUERY LIMIT 1`},
@@ -52,8 +52,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestValueThatIsNotTheKey has values that look like the key's column and are none, so that
-// the row would come to have another key.
+// TestValueThatIsNotTheKey has assigned values that look like the key's column, but would change the row's key.
 func TestValueThatIsNotTheKey(t *testing.T) {
 	for _, tt := range []struct {
 		d        databases.Dialect
@@ -149,7 +148,7 @@ func TestForgedMark(t *testing.T) {
 	}
 }
 
-// TestEncodingStays: after a change of encoding, texts would read in two ways.
+// TestEncodingStays: a change of encoding is refused, because later texts could have two meanings.
 func TestEncodingStays(t *testing.T) {
 	for sql, want := range map[string]guard.Verdict{
 		"SET client_encoding = 'GBK'":                                guard.Refuse,
@@ -192,7 +191,7 @@ func TestMergedKeys(t *testing.T) {
 	}
 }
 
-// TestSurrogates: PostgreSQL takes two \XXXX for one character.
+// TestSurrogates: PostgreSQL reads two escapes \XXXX of surrogates as one character.
 func TestSurrogates(t *testing.T) {
 	if _, name, err := lang.ParseName(databases.Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
 		t.Errorf("got %q, %v", name, err)
@@ -229,7 +228,7 @@ func TestSelectListEndsAtKeyword(t *testing.T) {
 	}
 }
 
-// TestCutShort: each ends where one more token is expected.
+// TestCutShort has texts that end where another token is expected.
 func TestCutShort(t *testing.T) {
 	for _, tt := range []struct {
 		d   databases.Dialect
@@ -257,8 +256,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestGlued: an insertion must not grow together with a word that follows or
-// stands before without a blank.
+// TestGlued: inserted text must not join an adjacent word of the statement.
 func TestGlued(t *testing.T) {
 	for _, tt := range []struct{ rules, sql string }{
 		{"row", "UPDATE books SET price=(1)WHERE id=4"},
@@ -304,7 +302,7 @@ func TestGlued(t *testing.T) {
 	}
 }
 
-// TestRepeatedParts: what is repeated of a condition must be whole.
+// TestRepeatedParts: if a guard repeats a part of a condition, the part must be complete.
 func TestRepeatedParts(t *testing.T) {
 	for _, tt := range []struct {
 		d         databases.Dialect
@@ -362,9 +360,9 @@ func TestWithThatBeginsNoClause(t *testing.T) {
 	}
 }
 
-// TestValidStatements are valid and guarded (or passed) by rights.
+// TestValidStatements has valid statements that must be guarded or pass.
 func TestValidStatements(t *testing.T) {
-	// Over-refusals or broken renderings, closed either way.
+	// These were refused or rendered wrongly. Now they must be guarded or refused.
 	s := sample{sql: "INSERT INTO books (id, price) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), 2 FROM old"}
 	if p := s.plan(t, databases.Postgres, "row"); p.Verdict == guard.Guard && strings.Contains(standard(t, p), "WITHIN, ") {
 		t.Errorf("the mark is inside of an aggregate: %s", standard(t, p))

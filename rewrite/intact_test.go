@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// opened returns a statement as it was read, with the numbers of its placeholders.
+// opened returns a parsed statement with the numbers of its placeholders.
 func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 	t.Helper()
 	text, err := read.Open(says(d).Grammar, query, lex.EscapesUnknown)
@@ -24,7 +24,7 @@ func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 	return text
 }
 
-// moved returns whether a plan is rendered whose edits were changed.
+// moved reports whether a plan with changed edits is rendered.
 func moved(p *Plan, text *read.Text, change func(edits []render.Edit)) bool {
 	other := *p
 	other.Source.Plan, other.Form = &other, new(render.Form)
@@ -34,8 +34,8 @@ func moved(p *Plan, text *read.Text, change func(edits []render.Edit)) bool {
 	return other.RenderDefault(text)
 }
 
-// Where the reader is wrong about the end of a SET list, the plan isn't rendered: here the mark stands at any place
-// among the tokens instead of the right one.
+// If the reader were wrong about the end of a SET list, the plan would not be rendered. The test moves the guard's
+// assignment to every wrong place among the tokens.
 func TestMarkBelongsIntoSet(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {
@@ -100,7 +100,8 @@ func TestGuardsBesideSigns(t *testing.T) {
 	}
 }
 
-// A fragment that takes a part of the statement into a comment, a string or a bracket isn't sent.
+// A plan isn't rendered if an inserted fragment would put a part of the statement into a comment, a string or a
+// bracket.
 func TestFragmentsAreWhole(t *testing.T) {
 	for d := range answers(t, map[databases.Dialect]bool{databases.Postgres: true, databases.SQLite: true, databases.MySQL: true}) {
 		r := benchRewriter(t, d)
@@ -120,7 +121,7 @@ func TestFragmentsAreWhole(t *testing.T) {
 	}
 }
 
-// Where the reader is wrong about how many placeholders there are, the plan isn't rendered.
+// If the reader counts the placeholders wrongly, the plan isn't rendered.
 func TestPlaceholdersAreCounted(t *testing.T) {
 	r := benchRewriter(t, databases.SQLite)
 	for _, query := range []string{
@@ -151,7 +152,7 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 	}
 }
 
-// moveInputs changes how many placeholders are before each edit.
+// moveInputs changes the number of placeholders before each edit.
 func moveInputs(p *Plan, by int32) {
 	for i := range p.Source.Edits {
 		p.Source.Edits[i].Inputs += by

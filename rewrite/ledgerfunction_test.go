@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A statement is guarded as without the schema of the function, but for that.
+// With the function's schema a statement has the same guard, which calls the function in this schema.
 func TestWithLedgerFunction(t *testing.T) {
 	calls := 0
 	all := eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {

@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// TestMostArguments: the guard's values go into the text where there is no room
-// for more arguments.
+// TestMostArguments: if the statement can't have more arguments, the guard's values are written into the text.
 func TestMostArguments(t *testing.T) {
 	for d, most := range answers(t, map[databases.Dialect]int{databases.Postgres: 65535, databases.SQLite: 32766, databases.MySQL: 65535}) {
 		b := sqltext.Builder{Dialect: says(d)}

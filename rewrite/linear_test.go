@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A longText makes a statement of about n bytes of one kind of trouble.
+// A longText makes a statement of about n bytes that is hard to parse in one way.
 type longText struct {
 	name string
 	d    databases.Dialect
@@ -21,12 +21,12 @@ type longText struct {
 	numberedTwice bool // a condition's placeholders that aren't bare are repeated
 }
 
-// repeated puts as many units between two pieces as make about n bytes.
+// repeated puts units between two pieces, up to about n bytes.
 func repeated(before, unit, after string) func(int) string {
 	return func(n int) string { return before + strings.Repeat(unit, n/len(unit)) + after }
 }
 
-// numbered is repeated with units that hold their number.
+// numbered is repeated with each unit's number in the unit.
 func numbered(before, format, after string) func(int) string {
 	return func(n int) string {
 		var b strings.Builder
@@ -107,8 +107,8 @@ var longTexts = []longText{
 	{"dots of a name", databases.Postgres, repeated("DELETE FROM books", ".a", ""), false},
 }
 
-// work is what planning and rendering a text takes, apart from time, and what it leaves
-// SQLite to do.
+// work is the effort of planning and rendering a text, without the time, and the effort that the result causes in
+// SQLite.
 type work struct {
 	size, output, edits, bytes, allocs, lookups int
 }
@@ -188,7 +188,7 @@ func lookups(t *testing.T, sql string) (steps int) {
 	return steps
 }
 
-// grows fails if more than a factor's work is done for a factor's text.
+// grows fails the test if a text that is factor times as long needs more than factor times the work.
 func (w work) grows(t *testing.T, factor int, b work) {
 	t.Helper()
 	const slack = 2 // buffers grow in steps
@@ -199,9 +199,8 @@ func (w work) grows(t *testing.T, factor int, b work) {
 	}
 }
 
-// TestLinear shows that the work grows as the text does: what is allocated, inserted and
-// written for eight times the text is at most about eight times as much. With -short each kind of text
-// has one of the rulesets.
+// TestLinear checks that the work grows like the text: eight times the text needs at most about eight times the
+// allocations, insertions and bytes. With -short each kind of text has one of the rulesets.
 func TestLinear(t *testing.T) {
 	oneGoroutine(t)
 	const small, factor = 8 << 10, 8
@@ -228,7 +227,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// upserts are what makes an INSERT update.
+// upserts are clauses that make an INSERT update.
 var upserts = map[databases.Dialect]string{
 	databases.Postgres: " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
 	databases.SQLite:   " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
@@ -281,8 +280,8 @@ func TestLinearTokens(t *testing.T) {
 	tables(small).grows(t, factor, tables(factor*small))
 }
 
-// TestDeep shows that nesting costs no stack: 4 MiB of pairs of brackets would overflow it if each pair
-// took 256 bytes. With -short the text and the stack's maximum are an eighth.
+// TestDeep checks that nesting takes no stack: 4 MiB of pairs of brackets would overflow the stack if each pair took
+// 256 bytes. With -short the text and the stack's maximum are an eighth.
 func TestDeep(t *testing.T) {
 	oneGoroutine(t)
 	size := 4 << 20

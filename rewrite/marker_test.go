@@ -25,7 +25,7 @@ func reader(t *testing.T, d databases.Dialect) *Rewriter {
 	return r
 }
 
-// The texts are those of real errors, in full.
+// The texts are complete texts of real errors.
 func TestReadMarker(t *testing.T) {
 	values := &Values{Tables: []TableValues{
 		{Tokens: []Token{{Key: "7"}}},
@@ -157,7 +157,7 @@ func (e sqliteError) Error() string      { return e.text }
 func (e sqliteError) Code() int          { return e.code }
 func (e *mysqlError) Error() string      { return e.Message }
 
-// TestMarkerNeedsItsCode: another error quotes a value, or the statement.
+// TestMarkerNeedsItsCode: an error with another code may quote a value or the statement, so it has no marker.
 func TestMarkerNeedsItsCode(t *testing.T) {
 	const text = `error: "sqlfence:nonce:stale:0:9"`
 	for _, tt := range []struct {
@@ -198,7 +198,8 @@ func TestMarkerNeedsItsCode(t *testing.T) {
 	}
 }
 
-// TestColumnOfAnotherType: the code belongs to what a value was cast to regprocedure, too.
+// TestColumnOfAnotherType: an application's failed cast to regprocedure has the same code, so the reader compares the
+// text, too.
 func TestColumnOfAnotherType(t *testing.T) {
 	for text, want := range map[string]bool{
 		`ERROR: function pg_catalog.int8le(real, bigint) does not exist (SQLSTATE 42883)`:   true,

@@ -12,12 +12,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/random"
 )
 
-// A missed statement is one whose plan isn't kept; %d makes different texts of it.
+// A missed is a statement whose plan isn't in the cache. %d makes its texts different.
 type missed struct {
 	name, rules, sql string
 }
 
-// members writes a list of n members of a kind, each with its number.
+// members returns a list of n numbered members.
 func members(n int, format string) string {
 	var b strings.Builder
 	for i := range n {

@@ -101,7 +101,7 @@ func (m *mutator) text(room []string) (string, []string) {
 	return strings.Join(text, ""), text
 }
 
-// hazards are bytes by which a text may be split into other tokens.
+// hazards are bytes that may change how a text is split into tokens.
 const hazards = "'\"`;()$?:@.,*\\/-#\x00\xff 0eEnNxXqb[]{}=\n"
 
 // A rewriterOf is a rewriter with the name of its rules.
@@ -122,7 +122,7 @@ func allRewriters(t testing.TB, d databases.Dialect) (all []rewriterOf) {
 	return all
 }
 
-// planned plans a text and renders it, in each way in turn, and returns what is wrong with it.
+// planned plans and renders a text in each way, and returns a description of a fault.
 func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong string, guards bool) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -58,7 +58,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestNamesAreFound shows that the first scan of a text misses no way to write a name.
+// TestNamesAreFound checks that the first scan of a text finds a name in every spelling.
 func TestNamesAreFound(t *testing.T) {
 	for _, tt := range []struct {
 		d           databases.Dialect

@@ -9,7 +9,7 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// An argument of the guard's counts where it stands first.
+// A guard's argument is numbered by its first place in the text.
 func TestPlacesOfArguments(t *testing.T) {
 	many := strings.Repeat("?, ", 16)
 	for _, tt := range []struct {
@@ -59,8 +59,7 @@ func TestPlacesOfArguments(t *testing.T) {
 	}
 }
 
-// A value isn't passed once more where there is no room for it, nor where the values stand
-// in the text.
+// A value isn't passed twice if there is no room for another argument, or if the values are in the text.
 func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
 	const manyRepeated, manyNumbered = 16, 1024
 	most := says(databases.SQLite).Guard.MaxInputs

@@ -11,8 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// ownSpellings are ways to write a table's name, of which % is the first letter
-// and # the rest.
+// ownSpellings are ways to write a table's name. % is the name's first letter, # the rest.
 var ownSpellings = map[databases.Dialect][]string{
 	databases.Postgres: {
 		`%#`, `"%#"`, `public.%#`, `"other" . "%#"`, `db.public.%#`, "public/* */.\n%#",
@@ -26,7 +25,7 @@ var ownSpellings = map[databases.Dialect][]string{
 	},
 }
 
-// spelled returns the spellings of a name, also in capitals where they don't count.
+// spelled returns the spellings of a name, also in capitals if the case doesn't matter.
 func spelled(d databases.Dialect, name string) (all []string) {
 	for _, s := range ownSpellings[d] {
 		for _, n := range []string{name, strings.ToUpper(name)} {
@@ -162,7 +161,7 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 	}
 }
 
-// Names that only look like theirs are the application's.
+// Tables whose names only resemble those of sqlfence's tables are the application's.
 func TestNamesLikeThoseOfOwnTables(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		r, err := New(d, nil)
@@ -180,8 +179,7 @@ func TestNamesLikeThoseOfOwnTables(t *testing.T) {
 	}
 }
 
-// With PRAGMA writable_schema, which a DSN may set as well, the definitions of tables
-// are rows of a table.
+// With PRAGMA writable_schema, which a DSN may also set, the definitions of tables can be written as rows of a table.
 func TestWritesToTheSchemaAreRefused(t *testing.T) {
 	for _, tables := range [][]Table{nil, {{Name: "books", Ledger: true}}} {
 		r, err := New(databases.SQLite, tables)
@@ -226,7 +224,7 @@ func TestOwnTablesCanNotBeRegistered(t *testing.T) {
 	}
 }
 
-// Every name is found, in either case.
+// Every name of sqlfence's tables is found, in upper and in lower case.
 func TestEveryStartIsLookedFor(t *testing.T) {
 	names := []string{"t", "ab", "a_", "_x", "ünter", `"x`, "x`y", "9lives"}
 	var tables []Table

@@ -146,7 +146,7 @@ func TestPatternCovers(t *testing.T) {
 	}
 }
 
-// Tables outside of all patterns can be filled and emptied as without patterns.
+// An exempt table, and a table that no pattern covers, can be filled by COPY and emptied by TRUNCATE.
 func TestPatternInBulk(t *testing.T) {
 	tables := []Table{{Name: "*", Pattern: true, Ledger: true}, {Name: "logs", Exempt: true}, {Name: "tmp", Exempt: true},
 		{Name: "pens", Ledger: true}}

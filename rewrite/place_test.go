@@ -8,7 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A view with the name of a table isn't made, whatever its schema, if guards of the table read columns.
+// A statement that creates a view with a table's name, in whatever schema, is refused if the table's guards read
+// columns.
 func TestViewsOfATablesNameAreRefused(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {

@@ -49,7 +49,7 @@ func TestRowsAndAlone(t *testing.T) {
 	}
 }
 
-// A plan has the name of each target as the database reads it, by which an execution finds views in a table's place.
+// A plan has each target's name as the database reads it. By this name an execution finds a view in the table's place.
 func TestTargetsHaveTheirNames(t *testing.T) {
 	r, err := rewrite.New(dialect.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence"}})
 	if err != nil {

@@ -117,7 +117,8 @@ func tokenTexts(t testing.TB, d databases.Dialect, sql string) []string {
 	return texts
 }
 
-// TestRenderIsDeterministic renders again, from another plan, and as Default.
+// TestRenderIsDeterministic compares the texts of a second rendering, of another plan of the same statement, and of
+// Default.
 func TestRenderIsDeterministic(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p, again := s.plan(t, d, rules), s.plan(t, d, rules)
@@ -206,7 +207,7 @@ func TestPlaceholders(t *testing.T) {
 			last, added[a.Number] = a.Number, true
 			seen[a.Of] = seen[a.Of] || a.Again == 0
 		}
-		// Each of the user's arguments is where it was, among the guard's.
+		// The user's arguments keep their places among the guard's.
 		var places []int
 		for n := 1; n <= all; n++ {
 			if !added[n] {
@@ -257,7 +258,7 @@ func numbers(t *testing.T, d databases.Dialect, sql string) []int {
 	return all
 }
 
-// TestPassesUnread shows that a plan to pass carries nothing of the statement's.
+// TestPassesUnread checks that the plan of a statement that passes has no data of the statement.
 func TestPassesUnread(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		if p := s.plan(t, d, rules); p.Verdict == guard.Pass && p != render.Pass {

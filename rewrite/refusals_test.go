@@ -19,10 +19,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// refusalsFile has each sentence that a sample is refused with, in order, so that they can be read as a page.
+// refusalsFile has each sentence of a sample's refusal, in order, for a reader.
 const refusalsFile = "testdata/refusals.txt"
 
-// The page has each reason of a refusal once, with the shortest sample for it, and where that is refused.
+// The page has each reason for a refusal once, with the shortest refused sample and the dialects that refuse it.
 func TestRefusalsPage(t *testing.T) {
 	type refused struct {
 		sql string
@@ -75,7 +75,7 @@ var unsampled = strings.Fields(`TooDeep ExpectedValues ExpectedWhen ExpectedMatc
 	CodeMayWrite ColumnNamedWith Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
 	ReplaceUnknown RowidMayBeKey SettingsMayChange SeveralWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)
 
-// Every sentence of package advise is one of the page's, or known to have no sample.
+// Every sentence of package advise is on the page, or in unsampled.
 func TestEverySentenceIsOnThePage(t *testing.T) {
 	page, err := os.ReadFile(refusalsFile)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// manyTables returns n tables with names as applications have them, none of which stands
-// in the texts below, though parts of them do.
+// manyTables returns n tables with names like an application's. The texts below contain parts of the names, but no
+// whole name.
 func manyTables(n int) []Table {
 	kinds := []string{"order_items", "customer", "invoice_lines", "product_prices_log", "shipment_status_events", "users_by_region"}
 	tables := make([]Table, n)
@@ -42,7 +42,7 @@ var passedReads = map[string]string{
 	"uuid":    strings.ReplaceAll(shortRead, "$1", "'550e8400-e29b-41d4-a716-446655440000'"),
 }
 
-// BenchmarkPass finds out that a text names none of the tables.
+// BenchmarkPass searches texts that name none of the tables.
 func BenchmarkPass(b *testing.B) {
 	for name, sql := range passedReads {
 		for _, n := range numbersOfTables {
@@ -78,7 +78,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanAmong reads statements of one table among many, and code that names none.
+// BenchmarkPlanAmong plans statements on one of many tables, and code that names no table.
 func BenchmarkPlanAmong(b *testing.B) {
 	for name, sql := range map[string]string{
 		"update": "UPDATE customer_00000 SET price=$1 WHERE id=$2",

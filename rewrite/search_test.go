@@ -89,7 +89,7 @@ func isWhole(s string, i, j int) bool {
 	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
 }
 
-// start returns the part of a name that stands in a text however it is quoted.
+// start returns the part of a name that every spelling of the name contains.
 func start(name string) string {
 	if i := strings.IndexAny(name, "\"`'"); i >= 0 {
 		return name[:i+1]
@@ -97,7 +97,7 @@ func start(name string) string {
 	return name
 }
 
-// hasWords reports whether a name stands in a text, and each word of it as one there.
+// hasWords reports whether the text contains a name, and each word of the name as a word.
 func (e *everyByte) hasWords(text string) bool {
 	at := func(s string, whole bool) bool {
 		for i := range len(text) {
@@ -113,8 +113,8 @@ func (e *everyByte) hasWords(text string) bool {
 	})
 }
 
-// unread reports whether a text is refused whatever it names: because it can't be read,
-// or because of the encoding, which doesn't matter without tables.
+// unread reports whether a text is refused although it names no table: because it can't be parsed, or because of the
+// encoding, which matters only with tables.
 func unread(tables []Table, p *Plan) bool {
 	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
 		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == string(advise.TooDeep) || p.Refusal.Reason == string(advise.ExpectedAlias) ||
@@ -149,7 +149,7 @@ func namesOf(tables []Table) (names []string) {
 	return names
 }
 
-// hardNames are those whose words a text may spell in many ways.
+// hardNames are names with many spellings.
 var hardNames = []string{
 	"books", "Books", "book", "order", "order item", "kiosks", "issues", "bücher", "ÄRGER", "été", "İzmir", "straße", "یک",
 	"a", "t", "7", "2024", "9lives", "1e5", "a$b", "$x", "$1", "$", "_", "__", "a b", "a.b", "my-books", "-", "--", "''", `"`, `""`, `a"b`,
@@ -166,7 +166,7 @@ var glue = []string{
 	"0", "9", "a1", "_1", "K", "ſ", "ı", "İ", "{", "}", "|", "N", "n", "e", "B", "p1", "books",
 }
 
-// frames are what a name stands in.
+// frames are statements around a name.
 var frames = []string{
 	"UPDATE %s SET a = 1", "DELETE FROM %s", "INSERT INTO %s VALUES (1)", "INSERT INTO %s (a) SELECT * FROM %s", "SELECT * FROM %s", "TRUNCATE %s", "DROP TABLE x, %s", "%s",
 	"SELECT 1; UPDATE %s SET a = 1", "WITH x AS (DELETE FROM %s RETURNING *) SELECT * FROM x", "DO $$ BEGIN DELETE FROM %s; END $$", "DO 'x%sy'", "CALL p('%s')", "CALL p('x%sy', $1)",
@@ -247,7 +247,7 @@ func hardText(rnd *rand.Rand, names, statements []string) string {
 	return text
 }
 
-// searched has many texts searched for a few names.
+// searched searches many texts for a few names.
 func searched(t testing.TB, seed uint64, texts int) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
@@ -282,8 +282,8 @@ func loadStatements(t testing.TB) {
 	}
 }
 
-// TestSearchFindsAll: a text that the search leaves out is one that would pass if it were
-// read, or has a name only as a part of a word and can't be read.
+// TestSearchFindsAll: a text without a hit of the search would pass if it were parsed, or can't be parsed and has a
+// name only as a part of a word.
 func TestSearchFindsAll(t *testing.T) {
 	oneGoroutine(t)
 	loadStatements(t)
@@ -292,8 +292,7 @@ func TestSearchFindsAll(t *testing.T) {
 	}
 }
 
-// FuzzSearchFindsAll is TestSearchFindsAll for as long as it is wanted, and for texts of
-// the fuzzer's.
+// FuzzSearchFindsAll is TestSearchFindsAll with the fuzzer's texts.
 func FuzzSearchFindsAll(f *testing.F) {
 	oneGoroutine(f)
 	loadStatements(f)
@@ -335,7 +334,7 @@ func TestShortTexts(t *testing.T) {
 	}
 }
 
-// TestNothingIsFoundForNoDialect: a database that can't be guarded gets all texts.
+// TestNothingIsFoundForNoDialect: without a guarded dialect every text passes.
 func TestNothingIsFoundForNoDialect(t *testing.T) {
 	r, err := New(0, nil)
 	if err != nil {

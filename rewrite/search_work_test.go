@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// manyNames returns n names that are alike in most of their bytes, in several ways.
+// manyNames returns n names, which share most of their bytes in several ways.
 func manyNames(n int) (names []string) {
 	for i := 0; len(names) < n; i++ {
 		names = append(names, fmt.Sprintf("tenant_%05d_books", i), fmt.Sprintf("tb%d", i), fmt.Sprintf("events_%04d_%02d", 1990+i/12, i%12+1),
@@ -20,7 +20,7 @@ func manyNames(n int) (names []string) {
 	return names[:n]
 }
 
-// TestSearchAllocates nothing, for no number of tables, whatever the texts have in them.
+// TestSearchAllocates checks that the search allocates nothing, for any number of tables and any text.
 func TestSearchAllocates(t *testing.T) {
 	for _, n := range numbersOfTables {
 		r, err := New(databases.Postgres, manyTables(n))

@@ -73,7 +73,7 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// Of each sample it names the tables that a pattern would guard, and none under that pattern.
+// For each sample Unregistered names the tables that a pattern would guard. Under this pattern it names no table.
 func TestUnregisteredAsByPattern(t *testing.T) {
 	without, patterns := make(map[databases.Dialect]*Rewriter), make(map[databases.Dialect]*Rewriter)
 	for _, d := range guardedDialects(t) {

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// Whatever is missing among the values is an error, and never a statement without
-// its guard.
+// If a value is missing, Render returns an error, and never a statement without its guard.
 func TestRenderWithoutValues(t *testing.T) {
 	one := []Token{{Name: "books", Key: "1", Value: 7}}
 	two := []Token{{Name: "books/1", Key: "1", Value: 7}, {Name: "books/2", Key: "2", Value: 8}}
@@ -91,7 +90,7 @@ func TestRowsOfSeveralTargets(t *testing.T) {
 	}
 }
 
-// By the guard a text can come to read in two ways, of which one is without it.
+// With the guard's text a statement may have two readings, one of which has no guard. Render refuses this.
 func TestAmbiguousRendering(t *testing.T) {
 	p := (&sample{sql: `UPDATE books SET title = 'C:\' WHERE id = 1`}).plan(t, databases.Postgres, "key")
 	render := func(key string) error {

@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// A table in a schema is looked for there.
+// Check looks for a table with a schema in this schema.
 func TestCheckOfASchema(t *testing.T) {
 	for dialect, want := range map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "\"\\\"sales\\\".\\\"invoice\\\"\"",

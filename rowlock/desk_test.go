@@ -116,21 +116,21 @@ func (d *desk) managed(t testing.TB) (*rowlock.Table, *rowlock.Manager) {
 	return d.table(t, rowlock.WithManager(m)), m
 }
 
-// set changes row 7 around everything.
+// set changes row 7 directly.
 func (d *desk) set(change func(*row)) {
 	r := d.tables.rows["[7]"]
 	change(&r)
 	d.tables.rows["[7]"] = r
 }
 
-// lock gives row 7's lock to by, since a minute ago, for what is left.
+// lock gives row 7's lock to by, from a minute ago on, with left as the remaining time.
 func (d *desk) lock(by any, left time.Duration) {
 	d.set(func(r *row) { r.by, r.since, r.expiry = by, d.now.Add(-time.Minute), d.now.Add(left) })
 }
 
 func (d *desk) row() row { return d.tables.rows["[7]"] }
 
-// state is all that is stored, as text.
+// state returns all stored data as text.
 func (d *desk) state() string { return fmt.Sprint(d.tables) }
 
 func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
@@ -238,7 +238,7 @@ func (d *desk) term(arg any) time.Duration {
 	return time.Duration(arg.(int64)) * time.Millisecond
 }
 
-// rowState is what rowlock reads of a row.
+// rowState returns the columns of a row that rowlock reads.
 func (d *desk) rowState(r row) []any {
 	by := r.by
 	if by != nil {

@@ -65,7 +65,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 	})
 }
 
-// What is loaded has to fit the variables.
+// The loaded columns must fit the variables.
 func TestLoadMismatch(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		var total, again int

@@ -26,8 +26,7 @@ var mysqlTexts = []string{
 	"UPDATE `books` b JOIN pens p ON b.id = p.id SET b.price = p.price, p.price = 1",
 }
 
-// TestAllocations: what is read of a text of usual length fits into the room of the
-// text before.
+// TestAllocations: a text of usual length is parsed into the memory of the text before.
 func TestAllocations(t *testing.T) {
 	for g, texts := range map[*lex.Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
 		for _, sql := range texts {
@@ -47,7 +46,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestLongTexts: a long text is read whole, and its room isn't kept.
+// TestLongTexts: a long text is parsed completely, and its memory isn't kept.
 func TestLongTexts(t *testing.T) {
 	for _, sql := range []string{
 		"INSERT INTO books (id) VALUES (1)" + strings.Repeat(", (1)", maxKept),

@@ -93,8 +93,7 @@ func guarded(t testing.TB, name string) (texts []string) {
 	return texts
 }
 
-// TestRoomIsNotSeen: what is read doesn't depend on what the room was used for before,
-// nor on who reads at the same time.
+// TestRoomIsNotSeen: the result of parsing doesn't depend on the earlier use of the memory, nor on concurrent parsers.
 func TestRoomIsNotSeen(t *testing.T) {
 	for name, g := range grammars {
 		texts := guarded(t, name)
@@ -126,7 +125,7 @@ func TestRoomIsNotSeen(t *testing.T) {
 	}
 }
 
-// checkSpans checks what holds for the places of the last statement of a text.
+// checkSpans checks the places of the last statement of a text.
 func checkSpans(t testing.TB, x *Text) {
 	t.Helper()
 	within := func(what string, s lex.Span, in lex.Span) {

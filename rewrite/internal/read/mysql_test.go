@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Where an expression may be OR by a setting, or assigns a variable, nothing of it is
-// evaluated twice.
+// If a setting may change an operator to OR, or if an expression assigns a variable, no part of it is evaluated twice.
 func TestMySQLRepeatable(t *testing.T) {
 	for in, want := range map[string]string{
 		"id = ? AND f(x) AND b = 1":            "id = ? | b = 1",
@@ -123,7 +122,7 @@ func TestMySQLSpelling(t *testing.T) {
 	}
 }
 
-// More tables than the servers join aren't read.
+// A join with more tables than the servers accept isn't parsed.
 func TestMySQLManyTables(t *testing.T) {
 	for n, want := range map[int]PartKind{maxTables: WritePart, maxTables + 1: UnreadablePart} {
 		sql := "UPDATE books" + strings.Repeat(", pens", n-1) + " SET books.a = 1"

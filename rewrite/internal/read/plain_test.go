@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// plainIsNotSeen checks that what is read of a text is the same where no bracket is known
-// to be plain.
+// plainIsNotSeen checks that the result of parsing a text is the same if no bracket is marked as plain.
 func plainIsNotSeen(t *testing.T, g *lex.Grammar, sql string) {
 	t.Helper()
 	var got [2]string
@@ -54,8 +53,7 @@ func answers(g *lex.Grammar, sql string, plain bool) string {
 	return b.String()
 }
 
-// TestPlainIsNotSeen tries the statements that package rewrite is tested with, and such
-// with more lists in them.
+// TestPlainIsNotSeen tries the statements of package rewrite's tests, and variants with more lists.
 func TestPlainIsNotSeen(t *testing.T) {
 	lists := []string{"(1, 2)", "()", "(now())", "('a', $1)", "('client_encoding')", "(-1)", "(1::int)", "(CAST(1 AS int))", "(x, 1)",
 		"(UPDATE books SET a = 1)", "(DELETE FROM books)", "('books')", "(?, ?2, :a)", `("a")`, "[1, 2]", "([1])", "(1.5, .5, 1e5)", "(E'a', x'00')", "(1 + 1)", "(1->1)"}
@@ -72,7 +70,7 @@ func TestPlainIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestPlain shows that the brackets are plain whose tokens are.
+// TestPlain checks that a bracket is plain if all its tokens are plain.
 func TestPlain(t *testing.T) {
 	for name, g := range grammars {
 		for _, sql := range append(guarded(t, name), "SELECT (1, 'a', $1), (), (1, (2)), (a), [1], (1;2), (1 + 2), (\"a\"), (?), (1.5), (1e5)") {

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A plan is counted by no less than it takes, and by no more than twice that.
+// The counted bytes of a plan are at least the plan's real size, and at most twice this size.
 func TestCountedBytes(t *testing.T) {
 	for name, part := range map[string]struct {
 		size    uintptr

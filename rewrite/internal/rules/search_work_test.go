@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// manyNames returns n names that are alike in most of their bytes, in several ways.
+// manyNames returns n names, which share most of their bytes in several ways.
 func manyNames(n int) (names []string) {
 	for i := 0; len(names) < n; i++ {
 		names = append(names, fmt.Sprintf("tenant_%05d_books", i), fmt.Sprintf("tb%d", i), fmt.Sprintf("events_%04d_%02d", 1990+i/12, i%12+1),
@@ -28,8 +28,8 @@ var longRead4k = func() string {
 	return b.String() + "\nFROM customers t0 JOIN invoice_lines_archive t1 ON t0.id = t1.id WHERE t0.id > $1"
 }()
 
-// TestSearchWork: a look-up looks at about one bucket, whatever the number of names, and
-// few words of a text need one.
+// TestSearchWork: a look-up visits about one bucket, whatever the number of names is, and few words of a text need a
+// look-up.
 func TestSearchWork(t *testing.T) {
 	for _, n := range []int{1, 100, 10_000} {
 		var tables []guard.Table
@@ -63,7 +63,7 @@ func TestSearchWork(t *testing.T) {
 	}
 }
 
-// visited returns at how many buckets a look-up looks.
+// visited returns the number of buckets that a look-up visits.
 func visited(s *wordSet, w string) (n int) {
 	for at := hash(w, 0, len(w)) >> s.shift; ; at = (at + 1) % uint64(len(s.buckets)) {
 		n++
