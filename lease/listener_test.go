@@ -182,7 +182,7 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 			waits time.Duration
 			terms []lease.Term
 		}{
-			{4 * time.Hour, []lease.Term{lease.Timeout(24 * time.Hour), lease.Interval(5 * time.Hour)}}, // one attempt more
+			{4 * time.Hour, []lease.Term{lease.Timeout(24 * time.Hour), lease.Interval(5 * time.Hour)}}, // once more
 			{4 * time.Minute, []lease.Term{lease.Timeout(0), lease.Retries(1 << 20)}},
 		} {
 			held, another := acquire(t, leases, "k", lease.TTL(24*time.Hour)), acquire(t, leases, "another", lease.TTL(24*time.Hour))

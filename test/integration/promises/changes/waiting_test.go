@@ -53,7 +53,7 @@ func TestNoWriterWaits(t *testing.T) {
 						within(t, b, db, fmt.Sprintf("round %d, book %d", round, i), func() error {
 							fresh++
 							_, err := tx.Exec(fmt.Sprintf("INSERT INTO books (id, price) VALUES (%d, 10)", fresh))
-							if err == nil && level != sql.LevelSerializable { // an UPDATE's reads conflict at that level
+							if err == nil && level != sql.LevelSerializable { // UPDATEs conflict there
 								_, err = tx.Exec(fmt.Sprintf("UPDATE books SET price = price + 1 WHERE id = %d", 100+i))
 							}
 							return err

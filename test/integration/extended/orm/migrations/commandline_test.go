@@ -17,7 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// sqlfence init writes migration files. Each tool runs the files after the program's migrations, and reverts the last file.
+// sqlfence init writes migration files. Each tool runs the files after the program's migrations, and reverts the last
+// file.
 func TestCommandLineWritesMigrations(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "sqlfence")
 	if out, err := exec.Command("go", "build", "-o", command, "github.com/sqlfence/sqlfence/cmd/sqlfence").CombinedOutput(); err != nil {
