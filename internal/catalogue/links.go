@@ -89,8 +89,7 @@ func (l *look) viewsOf(rel *relation) (links []link) {
 	return links
 }
 
-// checkLinks reports the ways to write rows under another name. The partitions of a table are one
-// finding.
+// checkLinks reports the ways to write rows under another name. The partitions of a table are one finding.
 func checkLinks(l *look) {
 	if l.hiddenViews > 0 {
 		l.unseen("what some views select", strconv.Itoa(l.hiddenViews)+" of them")
@@ -106,17 +105,23 @@ func checkLinks(l *look) {
 		}
 		for _, t := range l.of(x.id) {
 			registered := x.name != "" && l.registered(x.schema, x.name)
-			switch {
-			case x.kind == "partition":
-				if names := l.otherParts(t, x, links[i:]); len(names) > 0 {
-					l.addLink(t, x, names, registered)
-				}
-			case !registered || x.kind == "cascade" || x.kind == "own rule" ||
-				x.kind == "namesake" && l.db.refusesViews.Is() && len(l.uses(t)) > 0:
-				l.addLink(t, x, []string{l.nameOf(x.schema, x.name)}, registered)
+			if names := l.linkNames(t, x, links[i:], registered); len(names) > 0 {
+				l.addLink(t, x, names, registered)
 			}
 		}
 	}
+}
+
+// linkNames returns the names that the finding about a link mentions; none if the link needs no finding.
+func (l *look) linkNames(t target, x link, links []link, registered bool) []string {
+	switch {
+	case x.kind == "partition":
+		return l.otherParts(t, x, links)
+	case !registered, x.kind == "cascade", x.kind == "own rule",
+		x.kind == "namesake" && l.db.refusesViews.Is() && len(l.uses(t)) > 0:
+		return []string{l.nameOf(x.schema, x.name)}
+	}
+	return nil
 }
 
 // otherParts returns the names of the parts like x that aren't registered, or that present tokens of another name, for

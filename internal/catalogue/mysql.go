@@ -234,7 +234,13 @@ func sealMySQL(l *look, t target) (s seals, has bool) {
 	if len(bodies) == 0 || s.problem != "" {
 		return s, has || len(bodies) > 0
 	}
-	for _, want := range sealsql.Triggers(table) {
+	compareTriggers(&s, sealsql.Triggers(table), bodies)
+	return s, true
+}
+
+// compareTriggers notes a trigger that is missing, and the first trigger that Seal would create with another body.
+func compareTriggers(s *seals, wanted []sealsql.Trigger, bodies map[string]string) {
+	for _, want := range wanted {
 		body, there := bodies[want.Event]
 		switch wants, is := sealsql.Stored(want.Body), sealsql.Stored(body); {
 		case !there:
@@ -243,5 +249,4 @@ func sealMySQL(l *look, t target) (s seals, has bool) {
 			s.shape = differs("its trigger for "+strings.ToUpper(want.Event), wants, is)
 		}
 	}
-	return s, true
 }

@@ -36,37 +36,41 @@ func takePatterns(l *look) {
 	}
 }
 
-// covered returns the table for a relation that matches a pattern; ok is false if no pattern matches. A pattern without
-// a schema matches only tables that the session finds without a schema, because other schemas may belong to other
-// programs.
+// covered returns the table for a relation that matches a pattern; ok is false if no pattern matches.
 func (l *look) covered(rel *relation) (t Table, ok bool) {
-	name := l.db.same(rel.name)
-	isNamed := func(t Table) bool {
-		return l.db.same(t.Name) == name && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(rel.schema))
-	}
-	if rel.kind == "view" || rel.kind == "materialized view" || rel.storage == "temporary" ||
-		slices.Contains(sqltext.OwnTables, name) || !l.inCatalogue[name] ||
-		slices.ContainsFunc(l.own, isNamed) {
+	i := l.patternFor(rel)
+	if i < 0 || !l.mayBeCovered(rel) {
 		return t, false
 	}
-	for _, p := range l.patterns {
-		of := p.Schema != "" && l.db.same(p.Schema) == l.db.same(rel.schema)
-		if of || p.Schema == "" && (rel.visible || l.opts.Recognise) && !ok {
-			t, ok = p, true
-		}
-		if of {
-			break
-		}
-	}
-	if !ok {
-		return t, false
-	}
+	t = l.patterns[i]
 	if !rel.visible {
 		t.Schema = rel.schema
 	}
 	t.Name, t.Registered = rel.name, l.spell(t.Schema, rel.name)
 	t.Resource = cmp.Or(t.Resource, t.Registered)
 	return t, true
+}
+
+// mayBeCovered reports whether a pattern can apply to a relation: the catalogue has it as a permanent table, and it is
+// neither registered itself nor one of sqlfence's tables.
+func (l *look) mayBeCovered(rel *relation) bool {
+	name := l.db.same(rel.name)
+	return rel.kind != "view" && rel.kind != "materialized view" && rel.storage != "temporary" &&
+		!slices.Contains(sqltext.OwnTables, name) && l.inCatalogue[name] &&
+		!slices.ContainsFunc(l.own, func(t Table) bool { return l.names(&t, rel.schema, rel.name) })
+}
+
+// patternFor returns the index of the pattern for the relation's schema, or else of the first pattern without a schema;
+// -1 for none. A pattern without a schema matches only tables that the session finds without a schema, because other
+// schemas may belong to other programs.
+func (l *look) patternFor(rel *relation) int {
+	i := slices.IndexFunc(l.patterns, func(p Table) bool {
+		return p.Schema != "" && l.db.same(p.Schema) == l.db.same(rel.schema)
+	})
+	if i < 0 && (rel.visible || l.opts.Recognise) {
+		i = slices.IndexFunc(l.patterns, func(p Table) bool { return p.Schema == "" })
+	}
+	return i
 }
 
 // patternTargets returns the tables that match the patterns among some tables, by schema and name. The result excludes

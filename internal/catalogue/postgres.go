@@ -114,24 +114,26 @@ func hearPostgresGrantee(l *look, r []string) {
 }
 
 func judgePostgres(role string, c column) judgement {
-	narrow := c.typ == "int4" || c.typ == "int2"
-	text := slices.Contains([]string{"int2", "int4", "int8", "text", "varchar", "uuid"}, c.typ)
+	integers, texts := []string{"int2", "int4", "int8"}, []string{"int2", "int4", "int8", "text", "varchar", "uuid"}
+	types := map[string][]string{"fence": integers, "serial": integers, "claim": integers, "key": texts, "user": texts,
+		"time": {"timestamptz"}}
+	fits := slices.Contains(types[role], c.typ)
 	switch {
-	case role == "fence" && narrow:
+	case role == "fence" && fits && c.typ != "int8":
 		return warning("a token beyond its range can't be stored, and after a failover or a restore all are")
-	case (role == "fence" || role == "serial" || role == "claim") && !narrow && c.typ != "int8":
-		return fault("the guard compares integers, so that every write is refused")
 	case role == "key" && (c.loose || c.typ == "citext"):
 		return warning("texts that aren't the same count as equal, so that one row may have several tokens")
-	case role == "key" && !text:
+	case fits:
+		return fine
+	case role == "key":
 		return warning("it may store or print a value in another way than the token's name has it; a key is an " +
 			"integer, a text or a UUID")
-	case role == "time" && c.typ != "timestamptz":
+	case role == "time":
 		return fault("the time of a lock is a timestamptz")
-	case role == "user" && !text:
+	case role == "user":
 		return warning("the holder of a lock is a text or an integer")
 	}
-	return fine
+	return fault("the guard compares integers, so that every write is refused")
 }
 
 func storagePostgres(l *look, rel *relation) judgement {

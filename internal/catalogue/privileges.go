@@ -18,48 +18,47 @@ func checkPrivileges(l *look) {
 		if !t.rel.writes && !t.rel.deletes {
 			continue
 		}
-		var grants []string
-		inserts := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.inserts })
-		updates := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.updates })
-		mayInsert, mayChange := inserts, updates || t.rel.deletes // where the guard isn't in the way
-		need := func(column string, writes bool) {
-			c, ok := t.rel.column(l.db, column)
-			if column == "" || !ok {
-				return
-			}
-			name := l.db.Quote(c.name)
-			if !c.reads {
-				grants = append(grants, "SELECT ("+name+")")
-				mayChange = false
-			}
-			if writes && inserts && !c.inserts {
-				grants = append(grants, "INSERT ("+name+")")
-				mayInsert = false
-			}
-			if writes && updates && !c.updates {
-				grants = append(grants, "UPDATE ("+name+")")
-				mayChange = mayChange && t.rel.deletes
-			}
-		}
-		need(t.FenceColumn, true)
-		need(t.Serial, true)
-		need(t.Claim, false)
-		for _, column := range []string{t.Key, t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
-			need(column, false)
-		}
-		if len(grants) > 0 {
-			level := Fault
-			if mayInsert || mayChange {
-				level = Warning
-			}
-			l.lacks(t.Table, level, l.name(t.rel), l.quoted(t.rel), grants)
-		}
+		l.checkColumnPrivileges(t)
 		if t.ClaimOf != "" {
 			l.checkClaimPrivileges(t)
 		}
 		if ledger := l.ledgerOf(t); t.Ledger && ledger != nil && !lacking[ledger] {
 			lacking[ledger] = l.checkLedgerPrivileges(t.Table, ledger)
 		}
+	}
+}
+
+// checkColumnPrivileges checks the privileges on the columns that the table's guards read or write.
+func (l *look) checkColumnPrivileges(t target) {
+	inserts := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.inserts })
+	updates := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.updates })
+	mayInsert, mayUpdate, mayDelete := inserts, updates, t.rel.deletes // where the guard isn't in the way
+	var grants []string
+	for _, u := range l.uses(t) {
+		c, ok := t.rel.column(l.db, u.name)
+		if !ok {
+			continue
+		}
+		quoted, written := " ("+l.db.Quote(c.name)+")", u.role == "fence" || u.role == "serial"
+		if !c.reads {
+			grants = append(grants, "SELECT"+quoted)
+			mayUpdate, mayDelete = false, false
+		}
+		if written && inserts && !c.inserts {
+			grants = append(grants, "INSERT"+quoted)
+			mayInsert = false
+		}
+		if written && updates && !c.updates {
+			grants = append(grants, "UPDATE"+quoted)
+			mayUpdate = false
+		}
+	}
+	if len(grants) > 0 {
+		level := Fault
+		if mayInsert || mayUpdate || mayDelete {
+			level = Warning
+		}
+		l.lacks(t.Table, level, l.name(t.rel), l.quoted(t.rel), grants)
 	}
 }
 

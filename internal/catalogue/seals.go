@@ -47,24 +47,17 @@ func around(definition string, at int) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(part, "")), " ")
 }
 
-// checkSeals compares the seals with the registrations. A trigger that fires after a seal's trigger defeats the
-// comparison if the later trigger may write the stored token or the key. Seal handles the triggers that existed before.
+// checkSeals compares the seals with the registrations.
 func checkSeals(l *look) {
 	for _, t := range l.targets {
 		s, has := l.sealOf(t)
 		t.rel.sealed = has && s.problem == ""
-		f := Finding{Level: Warning, Code: "wrong-seal"}
-		for i, late := range s.late {
-			words := late.names()
-			if t.Sealed && (!late.read || words[l.db.same(t.mark())] || t.Key != "" && words[l.db.same(t.Key)]) {
-				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
-					"the row's key after they were compared."
-				f.Remedy = Remedies[f.Code] + " That puts the seal's triggers behind it."
-				l.add(t.Table, f)
-			}
+		if t.Sealed {
+			l.checkLate(t, &s)
 		}
 		name := l.name(t.rel)
-		switch f.Remedy = s.remedy; {
+		f := Finding{Level: Warning, Code: "wrong-seal", Remedy: s.remedy}
+		switch {
 		case has && !t.Sealed:
 			f.Level = Fault
 			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses " +
@@ -83,5 +76,20 @@ func checkSeals(l *look) {
 			continue
 		}
 		l.add(t.Table, f)
+	}
+}
+
+// checkLate reports triggers that fire after a seal's trigger and may write the stored token or the key, because they
+// defeat the seal's comparison. Seal handles the triggers that existed before.
+func (l *look) checkLate(t target, s *seals) {
+	for i, late := range s.late {
+		words := late.names()
+		if late.read && !words[l.db.same(t.mark())] && (t.Key == "" || !words[l.db.same(t.Key)]) {
+			continue
+		}
+		l.add(t.Table, Finding{Level: Warning, Code: "wrong-seal",
+			Problem: "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
+				"the row's key after they were compared.",
+			Remedy: Remedies["wrong-seal"] + " That puts the seal's triggers behind it."})
 	}
 }
