@@ -1,6 +1,11 @@
 package session
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+)
 
 // Changes reports whether a statement may change its session or the tables, in addition to reading and writing rows and
 // beginning and ending transactions. If this is unclear, Changes returns true. It also returns true for EXPLAIN,
@@ -9,26 +14,20 @@ func Changes(query string) bool {
 	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
 		return true
 	}
-	switch word := FirstWord(query); len(word) {
-	case 3:
-		return !strings.EqualFold(word, "END")
-	case 4:
-		return !strings.EqualFold(word, "WITH")
-	case 5:
-		return !strings.EqualFold(word, "BEGIN") && !strings.EqualFold(word, "START") &&
-			!strings.EqualFold(word, "MERGE")
-	case 6:
-		return !strings.EqualFold(word, "SELECT") && !strings.EqualFold(word, "INSERT") &&
-			!strings.EqualFold(word, "UPDATE") && !strings.EqualFold(word, "DELETE") &&
-			!strings.EqualFold(word, "COMMIT") && !strings.EqualFold(word, "VALUES")
-	case 7:
-		return !strings.EqualFold(word, "REPLACE") && !strings.EqualFold(word, "RELEASE")
-	case 8:
-		return !strings.EqualFold(word, "ROLLBACK")
-	case 9:
-		return !strings.EqualFold(word, "SAVEPOINT")
-	}
-	return true
+	word := FirstWord(query)
+	return len(word) >= len(harmless) ||
+		!slices.ContainsFunc(harmless[len(word)], func(w string) bool { return strings.EqualFold(w, word) })
+}
+
+// harmless are the first words, by their length, of the statements for which [Changes] returns false.
+var harmless = [...][]string{
+	3: {"END"},
+	4: {"WITH"},
+	5: {"BEGIN", "START", "MERGE"},
+	6: {"SELECT", "INSERT", "UPDATE", "DELETE", "COMMIT", "VALUES"},
+	7: {"REPLACE", "RELEASE"},
+	8: {"ROLLBACK"},
+	9: {"SAVEPOINT"},
 }
 
 // FirstWord returns the letters that a statement begins with, after blanks, opening brackets and comments. If the
@@ -50,11 +49,7 @@ func FirstWord(query string) string {
 			isCode := strings.IndexByte(comment[:min(2, len(comment))], '!') >= 0
 			found = found && !isCode && !strings.Contains(comment, "/*")
 		default:
-			end := 0
-			for end < len(query) && query[end]|0x20 >= 'a' && query[end]|0x20 <= 'z' {
-				end++
-			}
-			return query[:end]
+			return lex.Letters(query)
 		}
 		if !found {
 			return ""

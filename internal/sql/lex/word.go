@@ -158,6 +158,15 @@ func (s *scanner) blankInWord(start int) *Error {
 	return nil
 }
 
+// Letters returns the ASCII letters that s begins with.
+func Letters(s string) string {
+	end := 0
+	for end < len(s) && s[end]|0x20 >= 'a' && s[end]|0x20 <= 'z' {
+		end++
+	}
+	return s[:end]
+}
+
 // IsSpace reports whether c is blank space.
 func IsSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
