@@ -21,12 +21,8 @@ func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 	if !contains(query, "execute") {
 		return false, true
 	}
-	g, err := grammar(d)
-	if err != nil {
-		return true, false
-	}
-	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
-	if fault != nil {
+	tokens, ok := tokensOf(d, query)
+	if !ok {
 		return true, false
 	}
 	alone = true
@@ -48,12 +44,8 @@ func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 
 // Prepared returns the statement that an SQL PREPARE prepares. Any other text is returned unchanged.
 func Prepared(d dialect.Dialect, text string) string {
-	g, err := grammar(d)
-	if err != nil {
-		return text
-	}
-	tokens, fault := lex.Scan(g.Lex, text, lex.EscapesUnknown, nil)
-	if fault != nil || len(tokens) < 4 || !tokens[0].IsWord(text, "prepare") ||
+	tokens, ok := tokensOf(d, text)
+	if !ok || len(tokens) < 4 || !tokens[0].IsWord(text, "prepare") ||
 		tokens[1].Kind != lex.Word && tokens[1].Kind != lex.Quoted {
 		return text
 	}

@@ -11,27 +11,20 @@ import (
 // query; in reports whether it was in a transaction before. InTransaction recognises statements that begin and end
 // transactions. If the text doesn't show the answer, the result is true.
 func InTransaction(d dialect.Dialect, query string, in bool) bool {
-	g, err := grammar(d)
-	if err != nil {
+	t, g, ok := scan(d, query)
+	if !ok {
 		return true
 	}
-	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
-	if fault != nil {
-		return true
-	}
-	t := &lex.Scanned{Src: query, Tokens: tokens, Rules: g.Lex}
 	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
 		switch at := s.Lo; {
-		case t.Word(at, "create") && beginsAtomic(t, s):
-			return true // the semicolons and the END are the body's
-		case g.Blocks.Is() && (t.Word(at, "xa") || t.Word(at, "set") && setsAutocommit(t, s)):
+		case t.Word(at, "create") && beginsAtomic(&t, s), // the semicolons and the END are the body's
+			g.Blocks.Is() && (t.Word(at, "xa") || t.Word(at, "set") && setsAutocommit(&t, s)):
 			return true
 		case t.Word(at, "begin", "start"):
 			in = true
 		case t.Word(at, "rollback"):
-			back := t.Word(at+1, "to") || t.Word(at+1, "work", "transaction") && t.Word(at+2, "to")
-			in = in && back
-		case t.Word(at, "commit", "end", "abort"), t.Word(at, "prepare") && t.Word(at+1, "transaction"):
+			in = in && afterTo(&t, at) > 0
+		case commits(&t, at):
 			in = false
 		}
 		if s.Hi-s.Lo > 2 && t.Word(s.Hi-1, "chain") && !t.Word(s.Hi-2, "no") {
@@ -39,6 +32,24 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 		}
 	}
 	return in
+}
+
+// afterTo returns the token after the TO of the ROLLBACK at a token; 0 for a ROLLBACK of the transaction.
+//
+//	ROLLBACK [WORK | TRANSACTION] [TO ...]
+func afterTo(t *lex.Scanned, at int32) int32 {
+	if at++; t.Word(at, "work", "transaction") {
+		at++
+	}
+	if t.Word(at, "to") {
+		return at + 1
+	}
+	return 0
+}
+
+// commits reports whether the statement at a token ends a transaction and isn't a ROLLBACK.
+func commits(t *lex.Scanned, at int32) bool {
+	return t.Word(at, "commit", "end", "abort") || t.Word(at, "prepare") && t.Word(at+1, "transaction")
 }
 
 // A TxControl is a statement about a savepoint, or a statement that ends a transaction.
@@ -61,16 +72,10 @@ const (
 // TxControls returns the statements of query about savepoints and transactions, in their order. For an unreadable text
 // it returns a ROLLBACK TO without a name.
 func TxControls(d dialect.Dialect, query string) (all []TxControl) {
-	unread := []TxControl{{Verb: RollbackToSavepoint}}
-	g, err := grammar(d)
-	if err != nil {
-		return unread
+	t, _, ok := scan(d, query)
+	if !ok {
+		return []TxControl{{Verb: RollbackToSavepoint}}
 	}
-	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
-	if fault != nil {
-		return unread
-	}
-	t := &lex.Scanned{Src: query, Tokens: tokens, Rules: g.Lex}
 	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
 		c, at := TxControl{}, s.Lo+1 // of the savepoint's name, or of a word before it
 		switch {
@@ -79,14 +84,10 @@ func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 		case t.Word(s.Lo, "release"):
 			c.Verb = ReleaseSavepoint
 		case t.Word(s.Lo, "rollback"):
-			if t.Word(at, "work", "transaction") {
-				at++
+			if to := afterTo(&t, s.Lo); to > 0 {
+				at, c.Verb = to, RollbackToSavepoint
 			}
-			if t.Word(at, "to") {
-				at++
-				c.Verb = RollbackToSavepoint
-			}
-		case !t.Word(s.Lo, "commit", "end", "abort") && !(t.Word(s.Lo, "prepare") && t.Word(at, "transaction")):
+		case !commits(&t, s.Lo):
 			continue
 		}
 		if c.Verb != EndTx {
