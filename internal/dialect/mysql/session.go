@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -148,9 +149,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	if writesBesideOthers(variable, value) {
 		f.Apart, f.Leaks = peers, variable == galera && w.Unlogged
 	}
-	if why := unfitTiDB(variable, value); why != "" {
-		f.Unfit = why
-	}
+	f.Unfit = cmp.Or(unfitTiDB(variable, value), f.Unfit)
 	switch variable {
 	case tidb:
 		f.Known, f.Apart, f.AssignsUnseen = tidbName, replans, true
@@ -167,19 +166,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:
-		// With SIMULTANEOUS_ASSIGNMENT MariaDB stores the first of two values for a column, and crashes with three. In
-		// an UPDATE two values are an error.
-		modes := strings.Split(value, ",")
-		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
-		switch {
-		case slices.Contains(modes, "NO_BACKSLASH_ESCAPES"):
-			f.Escapes |= lex.EscapesNone
-		case slices.Contains(modes, "ANSI_QUOTES"):
-			f.Escapes |= lex.EscapesInText
-		default:
-			f.Escapes |= lex.EscapesAll
-		}
-		f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
+		readModes(f, strings.Split(value, ","))
 	case viewFact:
 		if len(row) == 4 {
 			f.Views = append(f.Views, session.View{Schema: row[1], Name: row[2], Visible: row[3] == "1"})
@@ -188,6 +175,21 @@ func readAnswer(w *session.Wanted, row []string) {
 		if i, err := strconv.Atoi(value); err == nil {
 			w.FoundSeal(i)
 		}
+	}
+}
+
+// readModes reads the modes of sql_mode. With SIMULTANEOUS_ASSIGNMENT MariaDB stores the first of two values for a
+// column, and crashes with three. In an UPDATE two values are an error.
+func readModes(f *session.Facts, modes []string) {
+	f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
+	f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
+	switch {
+	case slices.Contains(modes, "NO_BACKSLASH_ESCAPES"):
+		f.Escapes |= lex.EscapesNone
+	case slices.Contains(modes, "ANSI_QUOTES"):
+		f.Escapes |= lex.EscapesInText
+	default:
+		f.Escapes |= lex.EscapesAll
 	}
 }
 
