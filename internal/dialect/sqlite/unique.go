@@ -67,10 +67,9 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	if len(kinds) != 1 || !strings.HasSuffix(kinds[0], " table") || strings.HasPrefix(kinds[0], "temp ") {
 		u.Odd = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
 	}
-	for _, text := range definitions {
-		if u.Odd == "" && text != nil && writing.MatchString(*text) && !own.MatchString(*text) {
-			u.Odd = "it has a trigger, and what that writes would replace rows, too"
-		}
+	writes := func(text *string) bool { return text != nil && writing.MatchString(*text) && !own.MatchString(*text) }
+	if u.Odd == "" && slices.ContainsFunc(definitions, writes) {
+		u.Odd = "it has a trigger, and what that writes would replace rows, too"
 	}
 	for i := range columns {
 		c := &columns[i]
