@@ -70,9 +70,7 @@ func (t *Table) of(schema, name string) *Table {
 	table.Rules.Pattern, table.Rules.Schema, table.Rules.Name = false, schema, name
 	table.spelled = session.Name{Schema: schema, Table: name}
 	table.Name = Written(schema, name)
-	if table.Resource == "" {
-		table.nameResource()
-	}
+	table.nameResource()
 	table.asked = []string{table.tokenName("")}
 	return &table
 }

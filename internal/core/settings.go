@@ -99,17 +99,16 @@ func (s *Settings) addTables(o *Options) {
 	}
 	for i, t := range o.Tables {
 		faults := found[i]
+		if len(faults) == 0 && t.ClaimOf != "" && s.profile.Database != nil {
+			if err := t.findClaims(s.profile.Dialect, o.Tables); err != nil {
+				faults = append(faults, err)
+			}
+		}
 		for _, fault := range faults {
 			o.Fail(fmt.Errorf("table %.80q: %w", t.Name, fault))
 		}
 		if len(faults) > 0 {
 			continue
-		}
-		if t.ClaimOf != "" && s.profile.Database != nil {
-			if err := t.findClaims(s.profile.Dialect, o.Tables); err != nil {
-				o.Fail(fmt.Errorf("table %.80q: %w", t.Name, err))
-				continue
-			}
 		}
 		t.asked = []string{t.tokenName("")}
 		if !t.ModeSet {
@@ -121,9 +120,13 @@ func (s *Settings) addTables(o *Options) {
 		}
 	}
 	s.exemptObserved(o, enforced)
-	if s.profile.Database == nil {
-		return
+	if s.profile.Database != nil {
+		s.prepareTables(o, enforced)
 	}
+}
+
+// prepareTables prepares the registry of all tables, and that of the enforced tables if some tables are observed.
+func (s *Settings) prepareTables(o *Options, enforced *registry) {
 	if err := s.prepare(s.profile.Dialect, s.schema); err != nil {
 		o.Fail(err)
 		return

@@ -37,6 +37,13 @@ type Table struct {
 // Fail records an invalid rule.
 func (t *Table) Fail(fault error) { t.faults = append(t.faults, fault) }
 
+// failIf records an invalid rule if a condition holds.
+func (t *Table) failIf(invalid bool, fault string) {
+	if invalid {
+		t.Fail(errors.New(fault))
+	}
+}
+
 // Once sets a rule's text. An empty text, or a second, different text, is invalid.
 func (t *Table) Once(field *string, rule, value string) {
 	switch {
@@ -55,34 +62,26 @@ func (t *Table) check(db *dialect.Database) []error {
 	case t.Rules.Exempt:
 		t.checkExempt()
 	case t.Rules.Claim != "":
-		if t.Optional {
-			t.Fail(errors.New("the rules Claim and Optional: a takeover and a new row need no token, and every other " +
-				"write presents its claim; leave Optional out"))
-		}
-		if t.ClaimOf != "" {
-			t.Fail(errors.New("the rules Claim and ClaimOf: a row either has a claim, or presents that of another " +
-				"table; leave one of them out"))
-		}
+		t.failIf(t.Optional, "the rules Claim and Optional: a takeover and a new row need no token, and every other "+
+			"write presents its claim; leave Optional out")
+		t.failIf(t.ClaimOf != "", "the rules Claim and ClaimOf: a row either has a claim, or presents that of another "+
+			"table; leave one of them out")
 	case t.ClaimOf != "":
 		t.checkClaimOf()
 	case t.Rules.FenceColumn == "":
 		// Serials and locks alone need no tokens. Any rule about tokens means that the table has tokens.
-		if !t.Rules.Tokenless() || t.Rules.Key != "" || t.Resource != "" || t.Optional || t.Rules.UnfencedInserts {
-			t.Rules.Ledger = true
-		}
-		if t.Rules.SingleUse {
-			t.Fail(errors.New("SingleUse needs RowFence"))
-		}
+		t.Rules.Ledger = t.Rules.Ledger || !t.Rules.Tokenless() || t.Rules.Key != "" ||
+			t.Resource != "" || t.Optional || t.Rules.UnfencedInserts
+		t.failIf(t.Rules.SingleUse, "SingleUse needs RowFence")
 	}
 	t.checkSealed()
 	if db == nil {
 		return t.faults
 	}
 	t.readNames(db.Dialect)
-	if t.Rules.Pattern && (t.Rules.Sealed || t.Rules.Claim != "" || t.Rules.Exempt) {
-		t.Fail(errors.New("the rules Sealed, Claim and Exempt are for one table; register it by its name"))
-	}
-	if t.Resource == "" && t.Rules.Name != "" && !t.Rules.Pattern {
+	t.failIf(t.Rules.Pattern && (t.Rules.Sealed || t.Rules.Claim != "" || t.Rules.Exempt),
+		"the rules Sealed, Claim and Exempt are for one table; register it by its name")
+	if t.Rules.Name != "" {
 		t.nameResource()
 	}
 	return t.faults
@@ -91,10 +90,9 @@ func (t *Table) check(db *dialect.Database) []error {
 // checkExempt checks that an exempt table has no second rule.
 func (t *Table) checkExempt() {
 	r := &t.Rules
-	if r.Fenced() || r.Tokenless() || r.Key != "" || r.SingleUse || r.Sealed || r.UnfencedInserts || t.Resource != "" ||
-		t.Optional || t.ModeSet || t.ClaimOf != "" {
-		t.Fail(errors.New("the rule Exempt excludes all other rules; leave them out"))
-	}
+	t.failIf(r.Fenced() || r.Tokenless() || r.Key != "" || r.SingleUse || r.Sealed || r.UnfencedInserts ||
+		t.Resource != "" || t.Optional || t.ModeSet || t.ClaimOf != "",
+		"the rule Exempt excludes all other rules; leave them out")
 }
 
 // HasLedger reports whether the table's tokens are compared with fencing_tokens.
@@ -129,10 +127,9 @@ func (t *Table) key(token Token) string {
 // checkClaimOf checks the rules of a table with writes that present claims.
 func (t *Table) checkClaimOf() {
 	r := &t.Rules
-	if r.Ledger || r.FenceColumn != "" || r.SingleUse || r.Sealed || t.Resource != "" {
-		t.Fail(errors.New("the rule ClaimOf excludes Ledger, RowFence, SingleUse, Sealed and Resource, because the " +
-			"tokens are those of the table with the claims; leave them out"))
-	}
+	t.failIf(r.Ledger || r.FenceColumn != "" || r.SingleUse || r.Sealed || t.Resource != "",
+		"the rule ClaimOf excludes Ledger, RowFence, SingleUse, Sealed and Resource, because the tokens "+
+			"are those of the table with the claims; leave them out")
 	r.Ledger = true
 }
 
@@ -202,8 +199,11 @@ func (t *Table) readNames(d dialect.Dialect) {
 	}
 }
 
-// nameResource sets the name of the table's tokens to the default, the table's name.
+// nameResource gives the tokens of a table the name of the table, unless it is a pattern or has a Resource.
 func (t *Table) nameResource() {
+	if t.Resource != "" || t.Rules.Pattern {
+		return
+	}
 	t.Resource = t.Name
 	if strings.Contains(t.Name, `"`) {
 		t.Resource = strings.TrimPrefix(t.Rules.Schema+"."+t.Rules.Name, ".")
