@@ -116,13 +116,25 @@ func (s *Store) retires(
 	return all, err
 }
 
-// checkRetired returns a RetireError for names that weren't named or have a live lease.
-func checkRetired(name string, all []Retiring) error {
-	all = slices.DeleteFunc(slices.Clone(all), func(r Retiring) bool { return r.Token.Name == name && !r.Leased })
-	if len(all) > 0 {
-		return &RetireError{Name: name, Names: all}
+// toRetire returns the names that a rotation retires. Without all, it returns a RetireError for names other than name
+// and for live leases. It reads the leases again, because one may have been taken before the tables were locked.
+func (s *Store) toRetire(
+	ctx context.Context, tx *sql.Tx, name string, holders map[string]string, all bool,
+) (found []Retiring, err error) {
+	if !all && holders != nil {
+		if holders, err = s.holders(ctx, tx); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	found, err = s.retires(ctx, tx, name, holders)
+	if err != nil || all {
+		return found, err
+	}
+	asked := func(r Retiring) bool { return r.Token.Name == name && !r.Leased }
+	if others := slices.DeleteFunc(slices.Clone(found), asked); len(others) > 0 {
+		return nil, &RetireError{Name: name, Names: others}
+	}
+	return found, nil
 }
 
 // holders returns the holders of the live leases by their keys; nil without a table of leases.
@@ -164,8 +176,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	for _, o := range options {
 		o.rotate(&r)
 	}
-	marks := r.marks
-	locks, resets, err := s.resets(marks)
+	locks, resets, err := s.resets(r.marks)
 	if err != nil {
 		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
@@ -181,15 +192,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
 			return err
 		}
-		if !r.all && holders != nil { // again, as a lease may have been taken before the locks were
-			if holders, err = s.holders(ctx, tx); err != nil {
-				return err
-			}
-		}
-		all, err := s.retires(ctx, tx, name, holders)
-		if err == nil && !r.all {
-			err = checkRetired(name, all)
-		}
+		all, err := s.toRetire(ctx, tx, name, holders, r.all)
 		if err != nil {
 			return err
 		}
@@ -207,7 +210,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	case errors.Is(err, sqlfence.ErrUnknownName), errors.As(err, new(*RetireError)):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.marked(marks)...))
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.marked(r.marks)...))
 	}
 	return rows, nil
 }
