@@ -166,13 +166,7 @@ func probeMySQL(ctx context.Context, db *database, _ bool) error {
 // takeOnMySQL first reads the state without locks, so that an attempt at a live lease waits for nothing: a session that
 // waits for the ledger's row holds up writers under the holder's token.
 func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) error {
-	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
-	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
-	if r.session.Valid {
-		p["number"] = number(r.session.Int64)
-		p["session"] = sqltext.Raw("IS_USED_LOCK(" + my.SessionLock(strconv.FormatInt(r.session.Int64, 10)) +
-			") IS NOT NULL")
-	}
+	p := r.pieces()
 	for {
 		rows, err := look(ctx, db, r, p, o)
 		switch {
@@ -196,6 +190,18 @@ func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) erro
 			return err
 		}
 	}
+}
+
+// pieces returns the values of a request for the statements of takeOnMySQL.
+func (r *request) pieces() sqltext.Pieces {
+	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
+	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
+	if r.session.Valid {
+		p["number"] = number(r.session.Int64)
+		p["session"] = sqltext.Raw("IS_USED_LOCK(" + my.SessionLock(strconv.FormatInt(r.session.Int64, 10)) +
+			") IS NOT NULL")
+	}
+	return p
 }
 
 // keptRows reports which tables have a row for a key.
