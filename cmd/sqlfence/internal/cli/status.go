@@ -90,8 +90,8 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 	if err != nil {
 		return err
 	}
-	o := overview{Tables: survey.Tables, Settings: survey.Settings, Missing: []string{}, Unshown: []string{}}
-	o.Leases.Live = []leaseRow{}
+	o := overview{Tables: survey.Tables, Settings: survey.Settings, Missing: []string{}, Unshown: []string{},
+		Ledger: ledgerOverview{Table: survey.Ledger}, Leases: leaseOverview{Live: []leaseRow{}}}
 	o.Server.Version = survey.Version
 	found := make([]verify.Finding, len(survey.Findings))
 	for i, f := range survey.Findings {
@@ -109,7 +109,6 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 	if err != nil {
 		return err
 	}
-	o.Ledger.Table = survey.Ledger
 	switch {
 	case survey.Ledger == "":
 	case o.isFound("wrong-ledger"):
@@ -142,14 +141,7 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 			return err
 		},
 	} {
-		err := look()
-		var lacks *sqlfence.SetupError
-		switch {
-		case err == nil:
-		case errors.As(err, &lacks) && strings.HasPrefix(lacks.Missing, "table "): // it is among the missing
-		case lacks != nil:
-			o.Unshown = append(o.Unshown, what+": "+message(err))
-		default:
+		if err := o.leaveOut(what, look()); err != nil {
 			return err
 		}
 	}
@@ -159,6 +151,19 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 		return no(err)
 	}
 	return err
+}
+
+// leaveOut notes in o.Unshown why a missing object hides something. A missing table is in o.Missing already. leaveOut
+// returns any other error.
+func (o *overview) leaveOut(what string, err error) error {
+	lacks := (*sqlfence.SetupError)(nil)
+	if !errors.As(err, &lacks) {
+		return err
+	}
+	if !strings.HasPrefix(lacks.Missing, "table ") {
+		o.Unshown = append(o.Unshown, what+": "+message(err))
+	}
+	return nil
 }
 
 func (o *overview) isFound(code string) bool {
