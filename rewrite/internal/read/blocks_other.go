@@ -15,49 +15,31 @@ func (t blocks) mysqlClass() Class {
 	case second.Is(':'): // a block's label
 	case t.isRead():
 		return Reading
-	case t.isWord(first, "begin"):
-		if last := t.stop - t.i; last == 1 || last == 2 && t.isWord(second, "work") {
-			return NoRows
-		}
-	case t.isWord(first, "set"):
-		if t.isUnseenOnTiDB() {
-			return Unseen
-		}
-		if !t.isWord(second, "statement") {
-			return NoRows
-		}
-		return t.runs()
-	case t.isWord(first, "explain", "describe", "desc"):
-		if !t.hasWord("analyze") {
-			return NoRows
-		}
-		return Unknown
-	case t.isUnseenOnTiDB():
+	case t.isUnseenOnTiDB(), t.isWord(first, "binlog"):
 		return Unseen
-	case t.isWord(first, "analyze") && t.isWord(second, "table", "tables", "local", "no_write_to_binlog"):
+	case t.isWord(first, "begin") && (t.stop == t.i+1 || t.stop == t.i+2 && t.isWord(second, "work")),
+		t.isWord(first, "set") && !t.isWord(second, "statement"),
+		t.isWord(first, "explain", "describe", "desc") && !t.hasWord("analyze"),
+		t.isWord(first, "analyze") && t.isWord(second, "table", "tables", "local", "no_write_to_binlog"),
+		t.isWord(first, "execute") && !(t.isWord(second, "immediate") && t.i+2 < t.stop),
+		t.isWord(first, "drop") && t.isWord(second, "prepare"), t.isWord(first, "load") && t.isWord(second, "index"),
+		t.isWord(first, t.grammar.NoRows...):
 		return NoRows
+	case t.isWord(first, "set"):
+		return t.runs()
 	case t.isWord(first, "call"):
 		return Call
 	case t.isWord(first, "prepare"):
 		return t.textAt(t.i+2, "from")
 	case t.isWord(first, "execute"):
-		if t.isWord(second, "immediate") && t.i+2 < t.stop {
-			return t.textAt(t.i+1, "immediate")
-		}
-		return NoRows
-	case t.isWord(first, "binlog"):
-		return Unseen
-	case t.isWord(first, t.grammar.NoRows...):
-		return NoRows
+		return t.textAt(t.i+1, "immediate")
 	case t.isWord(first, "create"):
 		if class := t.mysqlDefinition(); class != Unknown {
 			return class
 		}
-	case t.isWord(first, "drop") && t.isWord(second, "prepare"), t.isWord(first, "load") && t.isWord(second, "index"):
-		return NoRows
 	case t.dropsNoTable():
 		return Definition
-	case t.isWord(first, "analyze", "drop", "rename", "truncate", "load"),
+	case t.isWord(first, "explain", "describe", "desc", "analyze", "drop", "rename", "truncate", "load"),
 		t.isWord(first, "alter") && !t.hasWord("event"):
 		return Unknown
 	}
@@ -154,9 +136,27 @@ func (t *Text) executes() int32 {
 //	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
 //	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...
 func (t blocks) mysqlDefinition() Class {
-	i, replaces := t.i+1, false
-	for more := true; more; {
-		next := &t.Tokens[min(i+1, t.stop)]
+	i, replaces := t.created()
+	if i >= t.stop {
+		return Unknown
+	}
+	switch object := &t.Tokens[i]; {
+	case replaces && t.isWord(object, "table", "sequence"):
+		return Unknown
+	case t.isWord(object, "table") && t.unites():
+		return Joins
+	case t.isWord(object, "table", "sequence", "index", "view", "database", "schema", "user", "role"),
+		t.isWord(object, "procedure", "function") && t.endsText():
+		return Definition
+	}
+	return Unknown
+}
+
+// created returns the token of the object that a CREATE creates, or a token after the region, and whether there is an
+// OR REPLACE.
+func (t blocks) created() (i int, replaces bool) {
+	for i = t.i + 1; i < t.stop; {
+		next := &t.Tokens[i+1]
 		switch tok := &t.Tokens[i]; {
 		case t.isWord(tok, "or") && t.isWord(next, "replace"):
 			replaces = true
@@ -170,26 +170,10 @@ func (t blocks) mysqlDefinition() Class {
 				i = t.Skip(i)
 			}
 		default:
-			more = false
-		}
-		if i >= t.stop {
-			return Unknown
+			return i, replaces
 		}
 	}
-	switch object := &t.Tokens[i]; {
-	case t.isWord(object, "index", "view", "database", "schema", "user", "role"):
-		return Definition
-	case t.isWord(object, "table") && !replaces:
-		if t.unites() {
-			return Joins
-		}
-		return Definition
-	case t.isWord(object, "sequence") && !replaces:
-		return Definition
-	case t.isWord(object, "procedure", "function") && t.endsText():
-		return Definition
-	}
-	return Unknown
+	return i, replaces
 }
 
 // unites reports whether a CREATE TABLE makes a MERGE table: UNION [=] (name, ...).
@@ -286,15 +270,19 @@ func (t *Text) changesCharset() int32 {
 		default:
 			continue
 		}
-		charset := &t.Tokens[min(value, int(t.Hi))]
-		s := strings.ToLower(strings.Trim(t.Src[charset.Start:charset.End], "'\"`"))
-		behind := &t.Tokens[min(value+1, int(t.Hi))]
-		ends := value+1 >= int(t.Hi) || behind.Is(',') || behind.Is(';') || t.isWord(behind, "collate")
-		if !ends || !slices.Contains(clientCharsets, s) {
+		if !t.isClientCharset(value) {
 			return int32(i)
 		}
 	}
 	return -1
+}
+
+// isClientCharset reports whether token i is one of clientCharsets, and is all that a SET assigns.
+func (t *Text) isClientCharset(i int) bool {
+	charset, behind := &t.Tokens[min(i, int(t.Hi))], &t.Tokens[min(i+1, int(t.Hi))]
+	ends := i+1 >= int(t.Hi) || behind.Is(',') || behind.Is(';') || t.isWord(behind, "collate")
+	s := strings.ToLower(strings.Trim(t.Src[charset.Start:charset.End], "'\"`"))
+	return ends && slices.Contains(clientCharsets, s)
 }
 
 // wideCharsets are the encodings in which an ASCII letter contains a zero byte.

@@ -34,10 +34,8 @@ func (t walker) class() Class {
 		return Do
 	case t.grammar.Code.Is() && t.isWord(first, "call"):
 		return Call
-	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.isWord(t.peek(1), "transaction") &&
-		t.peek(2).Kind == lex.Text:
-		return NoRows
-	case t.isWord(first, t.grammar.NoRows...):
+	case t.isWord(first, t.grammar.NoRows...), t.grammar.Code.Is() && t.isWord(first, "prepare") &&
+		t.isWord(t.peek(1), "transaction") && t.peek(2).Kind == lex.Text:
 		return NoRows
 	case t.grammar.CreatesFrom.Is() && t.joins():
 		return Joins
@@ -194,8 +192,7 @@ func (t *Text) ChangesEncoding() int32 {
 	for i := t.Lo; i < t.Hi; i++ {
 		switch tok := &t.Tokens[i]; {
 		case tok.Kind == lex.Word:
-			if t.isWord(tok, "client_encoding") || t.isWord(tok, "names") && t.isWord(first, "set") &&
-				(i == t.Lo+1 || i == t.Lo+2 && t.isWord(&t.Tokens[i-1], "session", "local")) {
+			if t.isWord(tok, "client_encoding") || t.setsNames(i) {
 				return i
 			}
 		case int(tok.End-tok.Start) < len("'client_encoding'"):
@@ -203,13 +200,19 @@ func (t *Text) ChangesEncoding() int32 {
 			if name, _ := t.Name(int(i)); name == "client_encoding" {
 				return i
 			}
-		case tok.Kind == lex.Text && strings.Contains(t.TokenText(i), "_"): // set_config('client_encoding', ...)
+		case tok.Kind == lex.Text: // set_config('client_encoding', ...)
 			if strings.EqualFold(strings.Trim(t.TokenText(i), "'eEnN"), "client_encoding") {
 				return i
 			}
 		}
 	}
 	return -1
+}
+
+// setsNames reports whether token i is the NAMES of SET [SESSION | LOCAL] NAMES.
+func (t *Text) setsNames(i int32) bool {
+	return t.isWord(&t.Tokens[i], "names") && t.isWord(&t.Tokens[t.Lo], "set") &&
+		(i == t.Lo+1 || i == t.Lo+2 && t.isWord(&t.Tokens[i-1], "session", "local"))
 }
 
 // EncodingSetting returns the name of the setting that [Text.ChangesEncoding] protects, and the required value.
