@@ -27,27 +27,21 @@ func faultsOf(t *render.Registered) (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
 	}
-	fail := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf("table %q"+format, append([]any{t.Name}, args...)...))
-	}
-	if t.Exempt {
-		if t.Pattern || t.Fenced() || t.Tokenless() {
-			fail(" is exempt, so it has no other rule and is one table")
+	failIf := func(fault bool, format string, args ...any) {
+		if fault {
+			faults = append(faults, fmt.Errorf("table %q"+format, append([]any{t.Name}, args...)...))
 		}
+	}
+	fail := func(fault string) { failIf(true, fault) }
+	if t.Exempt {
+		failIf(t.Pattern || t.Fenced() || t.Tokenless(), " is exempt, so it has no other rule and is one table")
 		return faults
 	}
-	if render.IsOwnTable(t.Name) {
-		fail(" belongs to sqlfence's packages and is always guarded; leave it out")
-	}
-	if !t.Fenced() && (!t.Tokenless() || t.Key != "") {
-		fail(" has neither a fence column nor a ledger")
-	}
-	if t.Sealed && (t.FenceColumn == "" && t.Claim == "" || t.UnfencedInserts) {
-		fail(": a sealed table needs a fence column or a claim, and none of its writes goes without a token")
-	}
-	if t.FenceColumn != "" && t.FenceColumn == t.Key {
-		fail(": the column %q can't be both fence and key", t.Key)
-	}
+	failIf(render.IsOwnTable(t.Name), " belongs to sqlfence's packages and is always guarded; leave it out")
+	failIf(!t.Fenced() && (!t.Tokenless() || t.Key != ""), " has neither a fence column nor a ledger")
+	failIf(t.Sealed && (t.FenceColumn == "" && t.Claim == "" || t.UnfencedInserts),
+		": a sealed table needs a fence column or a claim, and none of its writes goes without a token")
+	failIf(t.FenceColumn != "" && t.FenceColumn == t.Key, ": the column %q can't be both fence and key", t.Key)
 	switch {
 	case t.Claim == "":
 	case t.Key == "" || t.Key == t.Claim:
@@ -68,12 +62,10 @@ func faultsOf(t *render.Registered) (faults []error) {
 		fail(": ClaimOf compares tokens with the claims of another table, so it goes with no fence column, " +
 			"claim, SingleUse or seal")
 	}
-	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
-		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
-	}
-	if column := sharedColumn(t); column != "" {
-		fail(": the lock's column %q is used twice, or by another rule as well", column)
-	}
+	failIf(t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key),
+		": the column %q can't be both the serial and the fence or key", t.Serial)
+	column := sharedColumn(t)
+	failIf(column != "", ": the lock's column %q is used twice, or by another rule as well", column)
 	return faults
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/session"
@@ -15,30 +16,18 @@ const maxReplaced = 100
 
 // replaces plans which rows a REPLACE deletes, and must run before the rows are planned.
 func (p inserting) replaces(w *read.Write) bool {
-	u, t := p.Dialect.Unique, p.target.rules
 	if !replaces(w) || p.mayReplace() {
 		return true
 	}
-	if u == nil || t.FenceColumn == "" || t.Serial != "" || t.Locks() || t.Sealed {
-		return p.refuseReplace(w, advise.ReplaceDeletes)
+	if why := p.againstReplace(w); why != advise.Readable {
+		return p.refuseReplace(w, why)
 	}
-	ins, schema := &w.Insertion, w.Target.Schema
-	switch {
-	case ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Columns) == 0:
-		return p.refuseReplace(w, advise.ReplaceNotListed)
-	case len(ins.Arms[0].Rows) > maxReplaced:
-		return p.refuseReplace(w, advise.ReplaceOfMany)
-	case p.HasWith || len(w.Conflicts) > 0 || schema == u.Hidden:
-		return p.refuseReplace(w, advise.ReplaceWithClauses)
-	}
-	if schema == "" {
-		schema = u.Home
-	}
+	schema := cmp.Or(w.Target.Schema, p.Dialect.Unique.Home)
 	r := &render.Replacement{Table: session.Name{Schema: schema, Table: w.Target.Name}}
 	if !p.givenColumns(w, r) {
 		return false
 	}
-	for _, row := range ins.Arms[0].Rows {
+	for _, row := range w.Insertion.Arms[0].Rows {
 		values := make([]render.Given, len(r.Columns))
 		for n := range values {
 			values[n] = p.given(p.Item(row, n))
@@ -48,6 +37,22 @@ func (p inserting) replaces(w *read.Write) bool {
 	p.apart = true
 	p.replacement = r
 	return true
+}
+
+// againstReplace returns why a REPLACE can't be guarded; advise.Readable if it can be.
+func (p inserting) againstReplace(w *read.Write) advise.Code {
+	u, t, ins := p.Dialect.Unique, p.target.rules, &w.Insertion
+	switch {
+	case u == nil || t.FenceColumn == "" || t.Serial != "" || t.Locks() || t.Sealed:
+		return advise.ReplaceDeletes
+	case ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Columns) == 0:
+		return advise.ReplaceNotListed
+	case len(ins.Arms[0].Rows) > maxReplaced:
+		return advise.ReplaceOfMany
+	case p.HasWith || len(w.Conflicts) > 0 || w.Target.Schema == u.Hidden:
+		return advise.ReplaceWithClauses
+	}
+	return advise.Readable
 }
 
 func (p inserting) refuseReplace(w *read.Write, why advise.Code) bool {

@@ -79,9 +79,6 @@ func (p *planner) part(part *read.Part) bool {
 // other decides whether a statement that isn't a write of rows passes.
 func (p ground) other(part *read.Part) bool {
 	table, at := p.mention(part.Span)
-	if part.Class == read.Call {
-		table, at = p.named(part.Span)
-	}
 	switch {
 	case part.Class == read.Definition && !p.keepsPlaces(part):
 		return false
@@ -89,8 +86,6 @@ func (p ground) other(part *read.Part) bool {
 		return false
 	case part.Class == read.Do:
 		return p.do(part)
-	case table >= 0 && part.Class == read.Call:
-		return p.refuse(table, at, advise.CodeNames)
 	case part.Class == read.Call:
 		return p.call(part)
 	case part.Class == read.Unseen:
@@ -172,9 +167,12 @@ func (p ground) do(part *read.Part) bool {
 	return true
 }
 
-// call refuses a CALL with a string argument that contains the name of a registered table, because the procedure may
+// call refuses a CALL that names a registered table, in its code or in a string argument, because the procedure may
 // execute the string.
 func (p ground) call(part *read.Part) bool {
+	if table, at := p.named(part.Span); table >= 0 {
+		return p.refuse(table, at, advise.CodeNames)
+	}
 	for i := part.Lo; i < part.Hi; i++ {
 		if p.Tokens[i].Kind == lex.Text && !p.passesAlone(i) && !p.codeNamesNothing(i, p.TokenText(i)) {
 			return false

@@ -48,8 +48,6 @@ func (p writing) write(w *read.Write) bool {
 		return p.refuse(table, w.Failure.At, w.Failure.Reason)
 	case table < 0:
 		return true
-	}
-	switch {
 	case p.Wrapped && p.Word(p.Lo, "prepare"):
 		return p.refuseTarget(w.At, advise.BehindPrepare)
 	case p.Wrapped:
