@@ -1,6 +1,7 @@
 package sqlfence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -51,15 +52,9 @@ func (o *RetryOptions) complete() error {
 	if o.Attempts < 0 || o.Backoff < 0 || o.MaxBackoff < 0 {
 		return fmt.Errorf("%w: Retry: Attempts, Backoff or MaxBackoff is negative", ErrInvalid)
 	}
-	if o.Attempts == 0 {
-		o.Attempts = core.DefaultRetrying.Attempts
-	}
-	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(core.DefaultRetrying.MaxBackoff, o.Backoff)
-	}
-	if o.Backoff == 0 {
-		o.Backoff = min(core.DefaultRetrying.Backoff, o.MaxBackoff)
-	}
+	o.Attempts = cmp.Or(o.Attempts, core.DefaultRetrying.Attempts)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, max(core.DefaultRetrying.MaxBackoff, o.Backoff))
+	o.Backoff = cmp.Or(o.Backoff, min(core.DefaultRetrying.Backoff, o.MaxBackoff))
 	if o.MaxBackoff < o.Backoff {
 		return fmt.Errorf("%w: Retry: MaxBackoff %v is less than Backoff %v", ErrInvalid, o.MaxBackoff, o.Backoff)
 	}

@@ -1,6 +1,7 @@
 package sqlfence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -24,11 +25,7 @@ type SetupError struct {
 }
 
 func (e *SetupError) Error() string {
-	remedy := e.Remedy
-	if remedy == "" {
-		remedy = "run: " + e.SQL
-	}
-	text := fmt.Sprintf("%v: missing %s; %s", ErrNotSetUp, e.Missing, remedy)
+	text := fmt.Sprintf("%v: missing %s; %s", ErrNotSetUp, e.Missing, cmp.Or(e.Remedy, "run: "+e.SQL))
 	if e.Err == nil {
 		return text
 	}

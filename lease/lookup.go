@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -26,11 +27,7 @@ type Info struct {
 }
 
 func (i Info) String() string {
-	holder := i.Holder
-	if holder == "" {
-		holder = "-"
-	}
-	return fmt.Sprintf("%s held by %s since %s until %s", i.Token, holder,
+	return fmt.Sprintf("%s held by %s since %s until %s", i.Token, cmp.Or(i.Holder, "-"),
 		i.AcquiredAt.UTC().Format(time.RFC3339Nano), i.ExpiresAt.UTC().Format(time.RFC3339Nano))
 }
 

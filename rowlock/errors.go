@@ -24,12 +24,8 @@ func errGone(table string, id any) error {
 
 // isRefusal reports whether err is a result rather than a failure: the row's state doesn't allow the call.
 func isRefusal(err error) bool {
-	for _, refusal := range []error{sqlfence.ErrGone, sqlfence.ErrConflict, sqlfence.ErrLocked, ErrNotHeld} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, sqlfence.ErrGone) || errors.Is(err, sqlfence.ErrConflict) ||
+		errors.Is(err, sqlfence.ErrLocked) || errors.Is(err, ErrNotHeld)
 }
 
 // explain adds to an error what failed, and what the database is missing. A refusal says that itself.

@@ -68,10 +68,5 @@ func settingName(table string) string {
 
 // ChangesSeal reports whether a statement of sqlfence's own may seal or unseal a table.
 func ChangesSeal(query string) bool {
-	for _, name := range []string{SealTrigger, SealPrefix} {
-		if strings.Contains(query, name) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(query, SealTrigger) || strings.Contains(query, SealPrefix)
 }
