@@ -33,8 +33,13 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 	mark := "sqlfence-" + rand.Text()
 	err := send(text + " /* " + mark + " */")
 	if err != nil && (ctx.Err() != nil || unanswered(err)) {
+		looked := false
 		queue.Add(&cleanup.Task{For: limit, Do: func(ctx context.Context, db *sql.DB) (done bool, err error) {
-			return true, end(ctx, db, mark)
+			found, err := end(ctx, db, mark)
+			// The server may not have begun the statement at the first look, and a KILL may not reach it.
+			done = looked && !found
+			looked = true
+			return done, err
 		}})
 	}
 	return err
@@ -53,19 +58,20 @@ func unanswered(err error) bool {
 		dberr.IsMySQLInvalidConn(err)
 }
 
-// end ends another session's statement, found by mark. Within a transaction a pooler sends all statements to one
-// server. The KILL is in a prepared text, so that no pooler takes the number for a session of the pooler.
-func end(ctx context.Context, db *sql.DB, mark string) error {
+// end ends another session's statement, found by mark, and reports whether it found the statement. Within a transaction
+// a pooler sends all statements to one server. The KILL is in a prepared text, so that no pooler takes the number for a
+// session of the pooler.
+func end(ctx context.Context, db *sql.DB, mark string) (found bool, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer tx.Rollback()
 	const find = "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'"
 	var id sql.NullInt64
 	query := find + mark + "', info) > 0"
 	if err := tx.QueryRowContext(trusted.Context(ctx, query), query).Scan(&id); err != nil || !id.Valid {
-		return err
+		return false, err
 	}
 	for _, text := range []string{
 		"PREPARE sqlfence_stop FROM 'KILL QUERY " + strconv.FormatInt(id.Int64, 10) + "'",
@@ -73,8 +79,8 @@ func end(ctx context.Context, db *sql.DB, mark string) error {
 		"DEALLOCATE PREPARE sqlfence_stop",
 	} {
 		if _, err := tx.ExecContext(trusted.Context(ctx, text), text); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return true, nil
 }

@@ -54,7 +54,7 @@ func TestAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
+				fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}, found(nil)))
 				db := sql.OpenDB(fake)
 				defer db.Close()
 				var mark string
@@ -65,12 +65,13 @@ func TestAbandoned(t *testing.T) {
 				if !errors.Is(err, test.err) {
 					t.Errorf("%v, want %v", err, test.err)
 				}
-				synctest.Wait()
+				time.Sleep(time.Minute)
 				var want []string
 				if test.stops {
+					find := "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0"
 					want = []string{
-						"BEGIN", "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0",
-						"PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop", "DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK",
+						"BEGIN", find, "PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop",
+						"DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK", "BEGIN", find, "ROLLBACK",
 					}
 				}
 				var sent []string
@@ -85,11 +86,52 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
+// found is the answer to the search for the statement: the session's number, or nil.
+func found(session any) fakedb.Answer { return fakedb.Answer{Rows: [][]any{{session}}} }
+
+// The statement is looked for twice, because the server may begin it after the first look, and until it is gone after a
+// KILL, because a KILL may not reach it.
+func TestAbandonedIsLookedForAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		finds []any // the last one again and again
+		kills int
+	}{
+		"gone after the KILL":  {[]any{int64(7), nil}, 1},
+		"begun after a look":   {[]any{nil, int64(7), nil}, 1},
+		"killed twice":         {[]any{int64(7), int64(7), nil}, 2},
+		"ended before":         {[]any{nil, nil, int64(7)}, 0},
+		"stays, and is let be": {[]any{int64(7)}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				finds, kills := test.finds, 0
+				db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+					switch {
+					case c.Kind == fakedb.Query:
+						at := finds[0]
+						finds = finds[min(1, len(finds)-1):]
+						return found(at), nil
+					case strings.Contains(c.Query, "KILL"):
+						kills++
+					}
+					return fakedb.Answer{}, nil
+				}))
+				defer db.Close()
+				_ = stop.Abandoned(t.Context(), cleanup.New(db), "UPDATE t", func(string) error { return io.EOF })
+				time.Sleep(time.Minute)
+				if kills != test.kills {
+					t.Errorf("%d times a KILL, want %d", kills, test.kills)
+				}
+			})
+		})
+	}
+}
+
 // The caller waits neither for a connection nor for an unreachable server. The abandoned statement is ended when a
 // connection is free, perhaps the one of the caller's own transaction.
 func TestAbandonedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))
+		fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}, found(nil)))
 		db := sql.OpenDB(fake)
 		defer db.Close()
 		db.SetMaxOpenConns(1)
@@ -107,7 +149,7 @@ func TestAbandonedAtOnce(t *testing.T) {
 		if err := own.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		if sent := fmt.Sprint(fake.Sent()); !strings.Contains(sent, "KILL QUERY 7") {
 			t.Errorf("sent %s", sent)
 		}
