@@ -170,8 +170,8 @@ func (s *session) forget(l *Lease) {
 // findPeers returns [ErrNoSessions] if other servers, which don't see this server's sessions, write to the database.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
-	apart, err := facts.Apart(ctx, d, ask)
-	if apart != "" && err == nil {
+	server, err := facts.Ask(ctx, d, ask)
+	if server.Apart != "" {
 		return errPeers
 	}
 	return err

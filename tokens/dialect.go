@@ -76,11 +76,12 @@ type dialect struct {
 	procedures    string        // creates the procedures of [WithProcedures]; empty if the database can't have them
 	hasProcedures func() string // a query that returns a row if the procedures exist
 
-	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim]. They fail with a mark of raiseHeld
-	// unless the rows have these values.
-	holds      func(held []sqlfence.Token) (text string, args []any)
-	holdsClaim func(c Claim, key any, keyText string, claim int64) (text string, args []any)
-	// within sends a statement of these, which locks rows of table. Outside of a transaction it returns errOutside.
+	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim], by the facts about the server. They
+	// fail with a mark of raiseHeld unless the rows have these values. The first statement takes args and locks the
+	// rows.
+	holds      func(on *facts.Facts, held []sqlfence.Token) (texts []string, args []any)
+	holdsClaim func(on *facts.Facts, c Claim, key any, keyText string, claim int64) (texts []string, args []any)
+	// within sends the first of these, which locks rows of table. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
 	// The following fields are for transactions of several statements, which [Store.transact] begins.

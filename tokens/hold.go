@@ -52,15 +52,16 @@ type Tx interface {
 //   - [sqlfence.ErrInvalid], if tx is a pool or has no open transaction, for an invalid token, and for two tokens of
 //     one name;
 //   - [sqlfence.ErrStandby] from a standby;
-//   - [*sqlfence.UnguardableError], if several servers write to the database, and on TiDB;
+//   - [*sqlfence.UnguardableError], if several servers write to the database;
 //   - [*sqlfence.SetupError], if the ledger or its function is missing.
 func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error {
 	held, err := toHold(ctx, tokens)
 	if err != nil {
 		return err
 	}
-	text, args := s.dialect.holds(held)
-	kind, i, current, err := s.hold(ctx, tx, sqltext.LedgerTable, text, args, len(held))
+	kind, i, current, err := s.hold(ctx, tx, sqltext.LedgerTable, len(held), func(on *facts.Facts) ([]string, []any) {
+		return s.dialect.holds(on, held)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -130,8 +131,9 @@ func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim i
 	if err != nil {
 		return err
 	}
-	text, args := s.dialect.holdsClaim(columns, key, strings.TrimPrefix(token.Name, of.Table+"/"), claim)
-	kind, _, current, err := s.hold(ctx, tx, columns.Table, text, args, 1)
+	kind, _, current, err := s.hold(ctx, tx, columns.Table, 1, func(on *facts.Facts) ([]string, []any) {
+		return s.dialect.holdsClaim(on, columns, key, strings.TrimPrefix(token.Name, of.Table+"/"), claim)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -185,27 +187,30 @@ type sender func(text string, args ...any) error
 
 var errOutside = fmt.Errorf("%w: tokens: hold: no transaction is open; begin one first", sqlfence.ErrInvalid)
 
-// hold sends the statement of a Hold, which locks rows of a table and compares them with count values. kind is empty if
+// hold sends the statements of a Hold, which lock rows of a table and compare them with count values. kind is empty if
 // all values are stored.
-func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any, count int) (
-	kind string, token int, current int64, err error,
-) {
+func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
+	statements func(on *facts.Facts) (texts []string, args []any),
+) (kind string, token int, current int64, err error) {
 	if _, pool := tx.(interface{ Stats() sql.DBStats }); tx == nil || pool {
 		return "", 0, 0, errOutside
 	}
-	if err := s.single(ctx, tx); err != nil {
+	server, err := s.ask(ctx, tx)
+	if err != nil {
 		return "", 0, 0, err
 	}
 	place := func(text string) string { return sqltext.Place(s.dialect, s.options.Schema, text) }
+	texts, args := statements(server)
 	if schema := s.options.Schema; schema != "" {
-		text = strings.Replace(text, sqltext.LedgerFunction, s.dialect.Quote(schema)+"."+sqltext.LedgerFunction, 1)
+		texts[0] = strings.Replace(texts[0], sqltext.LedgerFunction,
+			s.dialect.Quote(schema)+"."+sqltext.LedgerFunction, 1)
 	}
 	h := new(trusted.Hold)
-	err = s.dialect.within(s, func(text string, args ...any) (err error) {
+	send := func(text string, args ...any) (err error) {
 		text = place(text)
 		ctx := h.Context(ctx, text)
 		if strings.HasPrefix(text, "SELECT ") { // some drivers can't execute it without reading its rows
-			rows, failed := texts(ctx, tx, text, args...)
+			rows, failed := query(ctx, tx, text, args...)
 			if err = failed; err == nil && len(rows) != count {
 				err = fmt.Errorf("the database compared %d tokens instead of %d; roll the transaction back",
 					len(rows), count)
@@ -214,7 +219,13 @@ func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any,
 			_, err = tx.ExecContext(ctx, text, args...)
 		}
 		return err
-	}, place(table), text, args)
+	}
+	err = s.dialect.within(s, send, place(table), texts[0], args)
+	for _, text := range texts[1:] {
+		if err == nil {
+			err = send(text)
+		}
+	}
 	if err == nil {
 		h.Succeeded()
 		return "", 0, 0, nil
@@ -237,34 +248,34 @@ func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any,
 	return kind, token, current, nil
 }
 
-// single returns an error if several servers write to the database, because a lock holds on one server only. It queries
-// the server once for a Store.
-func (s *Store) single(ctx context.Context, tx Tx) error {
-	if s.sole.Load() {
-		return nil
+// ask returns the facts about the server; an error if several servers write to the database, because a lock holds on
+// one server only. It queries the server once for a Store.
+func (s *Store) ask(ctx context.Context, tx Tx) (*facts.Facts, error) {
+	if known := s.server.Load(); known != nil {
+		return known, nil
 	}
-	apart, err := facts.Apart(ctx, s.dialect.server, func(ctx context.Context, query string) ([][]string, error) {
-		return texts(trusted.Context(ctx, query), tx, query)
+	server, err := facts.Ask(ctx, s.dialect.server, func(ctx context.Context, text string) ([][]string, error) {
+		return query(trusted.Context(ctx, text), tx, text)
 	})
 	switch {
 	case err != nil:
-		return s.explainHold(ctx, tx, err)
-	case apart != "":
-		return &sqlfence.UnguardableError{Table: sqltext.LedgerTable, Offset: -1,
-			Reason: "Hold needs a lock, which holds only where " + apart}
+		return nil, s.explainHold(ctx, tx, err)
+	case server.Apart != "" && !server.LocksAlone:
+		return nil, &sqlfence.UnguardableError{Table: sqltext.LedgerTable, Offset: -1,
+			Reason: "Hold needs a lock, which holds only where " + server.Apart}
 	}
-	s.sole.Store(true)
-	return nil
+	s.server.Store(&server)
+	return &server, nil
 }
 
-// texts returns the rows of a query as texts.
-func texts(ctx context.Context, tx Tx, query string, args ...any) ([][]string, error) {
+// query returns the rows of a query as texts.
+func query(ctx context.Context, tx Tx, text string, args ...any) ([][]string, error) {
 	if other, ok := tx.(interface {
 		Texts(ctx context.Context, query string, args ...any) ([][]string, error)
 	}); ok { // a transaction of package fencepgx
-		return other.Texts(ctx, query, args...)
+		return other.Texts(ctx, text, args...)
 	}
-	return fenced.Texts(ctx, tx, query, args...)
+	return fenced.Texts(ctx, tx, text, args...)
 }
 
 func (s *Store) explainHold(ctx context.Context, tx Tx, err error) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -72,9 +73,9 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		// binlog_format = STATEMENT no lower level can write.
 		reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
-		holds: func(held []sqlfence.Token) (string, []any) { return holdMySQL(held), nil },
-		holdsClaim: func(c Claim, _ any, key string, claim int64) (string, []any) {
-			return holdClaimMySQL(c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
+		holds: func(on *facts.Facts, held []sqlfence.Token) ([]string, []any) { return holdMySQL(on, held), nil },
+		holdsClaim: func(on *facts.Facts, c Claim, _ any, key string, claim int64) ([]string, []any) {
+			return holdClaimMySQL(on, c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
 		},
 		within: withinMySQL,
 
@@ -338,31 +339,50 @@ func mysqlText(text string, p sqltext.Pieces) string {
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
 // holdMySQL locks the rows of the names in order and compares the tokens. Under an older snapshot a locking read sees
-// the newest version of a row, and another read sees the old one.
-func holdMySQL(held []sqlfence.Token) string {
+// the newest version of a row, and another read sees the old one. On TiDB, all reads of a locking query see the newest
+// version, so that a second query compares the snapshot.
+func holdMySQL(on *facts.Facts, held []sqlfence.Token) []string {
 	asked := make([]string, len(held))
 	for i, t := range held {
 		asked[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(t.Name)) + "' AS name, " + strconv.Itoa(i) +
 			" AS place, " + strconv.FormatInt(t.Value, 10) + " AS token"
 	}
+	const stored = "COALESCE(CAST(t.token AS SIGNED), 0)"
 	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "asked.place", value) }
-	return mysqlText("CASE WHEN t.name IS NULL THEN "+raise(unknownName, "0")+
-		" WHEN COALESCE(CAST(t.token AS SIGNED), 0) <> asked.token THEN "+
-		raise(otherValue, "COALESCE(CAST(t.token AS SIGNED), 0)")+
-		" WHEN COALESCE((SELECT s.token FROM {ledger} AS s WHERE s.name = t.name), 0) <> asked.token THEN "+
-		raise(olderSnapshot, "asked.token")+" ELSE 1 END FROM ("+strings.Join(asked, " UNION ALL ")+
-		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name"+
-		my.Text.Facts().Unlimited+" LOCK IN SHARE MODE", nil)
+	from := " ELSE 1 END FROM (" + strings.Join(asked, " UNION ALL ") +
+		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name" + my.Text.Facts().Unlimited
+	newest := "CASE WHEN t.name IS NULL THEN " + raise(unknownName, "0") +
+		" WHEN " + stored + " <> asked.token THEN " + raise(otherValue, stored)
+	older := " THEN " + raise(olderSnapshot, "asked.token")
+	if on.LocksAlone {
+		return []string{
+			mysqlText(newest+from+" FOR UPDATE", nil),
+			mysqlText("SELECT CASE WHEN "+stored+" <> asked.token"+older+from, nil),
+		}
+	}
+	return []string{mysqlText(newest+" WHEN COALESCE((SELECT s.token FROM {ledger} AS s WHERE s.name = t.name), 0) "+
+		"<> asked.token"+older+from+" LOCK IN SHARE MODE", nil)}
 }
 
 // holdClaimMySQL is holdMySQL for the row of a claim. The key is a constant, so that MySQL uses an index of any type.
-func holdClaimMySQL(c Claim, key, claim string) string {
-	return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim,
-		"{other}", raiseHeld(my.Text, otherValue, "0", "h.v"), "{older}", raiseHeld(my.Text, olderSnapshot, "0", "h.v"),
-	).Replace("CASE WHEN h.n <> 1 OR h.v <> {claim} THEN {other} WHEN h.v <> COALESCE((SELECT CAST(s.{column} AS " +
-		"SIGNED) FROM {of} AS s WHERE s.{key} = CASE WHEN h.n = 1 THEN {name} END), 0) THEN {older} ELSE 1 END " +
+func holdClaimMySQL(on *facts.Facts, c Claim, key, claim string) []string {
+	const stored = "COALESCE(CAST(t.{column} AS SIGNED), 0)"
+	fill := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim)
+	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "0", value) }
+	if on.LocksAlone {
+		from := " ELSE 1 END FROM (SELECT 1 AS one) AS asked LEFT JOIN {of} AS t ON t.{key} = {name}" +
+			my.Text.Facts().Unlimited
+		return []string{
+			fill.Replace("CASE WHEN t.{key} IS NULL OR " + stored + " <> {claim} THEN " + raise(otherValue, stored) +
+				from + " FOR UPDATE"),
+			fill.Replace("SELECT CASE WHEN " + stored + " <> {claim} THEN " + raise(olderSnapshot, "{claim}") + from),
+		}
+	}
+	return []string{fill.Replace("CASE WHEN h.n <> 1 OR h.v <> {claim} THEN " + raise(otherValue, "h.v") +
+		" WHEN h.v <> COALESCE((SELECT CAST(s.{column} AS SIGNED) FROM {of} AS s " +
+		"WHERE s.{key} = CASE WHEN h.n = 1 THEN {name} END), 0) THEN " + raise(olderSnapshot, "h.v") + " ELSE 1 END " +
 		"FROM (SELECT COUNT(*) AS n, COALESCE(MAX(CAST(t.{column} AS SIGNED)), 0) AS v FROM {of} AS t " +
-		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)
+		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)}
 }
 
 // withinMySQL: MariaDB reports whether a transaction is open. MySQL doesn't, but keeps a savepoint only in one.

@@ -9,6 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -52,17 +53,17 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 		procedures:    pg.CreateTokenProcedures,
 		hasProcedures: func() string { return pg.FindProcedures("sqlfence_issue", "sqlfence_adopt") },
 
-		holds: func(held []sqlfence.Token) (string, []any) {
+		holds: func(_ *facts.Facts, held []sqlfence.Token) ([]string, []any) {
 			asked := make([]holdRequest, len(held))
 			for i, t := range held {
 				asked[i] = holdRequest{i, t.Name, t.Value}
 			}
 			list, _ := json.Marshal(asked) // texts and numbers only: it can't fail
-			return holdPostgres(), []any{string(list)}
+			return []string{holdPostgres()}, []any{string(list)}
 		},
-		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
+		holdsClaim: func(_ *facts.Facts, c Claim, key any, _ string, claim int64) ([]string, []any) {
 			names := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column)
-			return names.Replace(holdClaimPostgres()), []any{key, claim}
+			return []string{names.Replace(holdClaimPostgres())}, []any{key, claim}
 		},
 		within: withinPostgres,
 

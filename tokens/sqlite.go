@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -61,11 +62,11 @@ FROM pragma_table_info('{ledger}')`),
 			noRowID:   "no such column",
 		},
 
-		holds: func(held []sqlfence.Token) (string, []any) {
-			return holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held)), holdArgs(held)
+		holds: func(_ *facts.Facts, held []sqlfence.Token) ([]string, []any) {
+			return []string{holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held))}, holdArgs(held)
 		},
-		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
-			return holdSQLite(c, 1), []any{claim, key}
+		holdsClaim: func(_ *facts.Facts, c Claim, key any, _ string, claim int64) ([]string, []any) {
+			return []string{holdSQLite(c, 1)}, []any{claim, key}
 		},
 		within: withinSQLite,
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -28,8 +29,8 @@ type Store struct {
 	sharing share.Batcher[*asking] // shares statements among names
 
 	timelines  sqltext.Timelines
-	sole       atomic.Bool // no other server writes to the database
-	savepoints atomic.Bool // the server shows by savepoints alone whether a transaction is open
+	server     atomic.Pointer[facts.Facts] // nil until Hold has asked for them
+	savepoints atomic.Bool                 // the server shows by savepoints alone whether a transaction is open
 }
 
 // New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect, and

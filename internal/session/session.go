@@ -63,6 +63,10 @@ type Facts struct {
 	// doesn't meet the condition; empty if such a lock blocks changes.
 	Apart string
 
+	// LocksAlone: a row has no lock that several transactions share, and all reads of a locking query see the newest
+	// rows. So Apart doesn't hinder a lock that a query of its own takes.
+	LocksAlone bool
+
 	// Leaks: if a transaction continues after a failed statement, the other servers get the changes of the statement's
 	// rows that have triggers.
 	Leaks bool
@@ -269,12 +273,12 @@ func (s *Session) Unsettles(query string) bool {
 	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
 }
 
-// Apart queries the fact Apart.
-func Apart(ctx context.Context, d *Dialect,
-	query func(ctx context.Context, query string) ([][]string, error)) (string, error) {
+// Ask queries the facts about the server.
+func Ask(ctx context.Context, d *Dialect,
+	query func(ctx context.Context, query string) ([][]string, error)) (Facts, error) {
 	w := &Wanted{Server: true, Proven: true}
 	if err := d.ask(w, func(text string) ([][]string, error) { return query(ctx, text) }); err != nil {
-		return "", unanswered(ctx, err)
+		return Facts{}, unanswered(ctx, err)
 	}
-	return w.Facts.Apart, nil
+	return w.Facts, nil
 }

@@ -152,7 +152,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	f.Unfit = cmp.Or(unfitTiDB(variable, value), f.Unfit)
 	switch variable {
 	case tidb:
-		f.Known, f.Apart, f.AssignsUnseen = tidbName, replans, true
+		f.Known, f.Apart, f.LocksAlone, f.AssignsUnseen = tidbName, replans, true, true
 	case versionComment:
 		f.Comment += value
 	case memSQL: // it comes first
