@@ -69,7 +69,7 @@ func end(ctx context.Context, db *sql.DB, mark string) (found bool, err error) {
 	defer tx.Rollback()
 	const find = "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'"
 	var id sql.NullInt64
-	query := find + mark + "', info) > 0"
+	query := find + mark + "', info) > 0 LIMIT 1"
 	if err := tx.QueryRowContext(trusted.Context(ctx, query), query).Scan(&id); err != nil || !id.Valid {
 		return false, err
 	}

@@ -68,7 +68,7 @@ func TestAbandoned(t *testing.T) {
 				time.Sleep(time.Minute)
 				var want []string
 				if test.stops {
-					find := "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0"
+					find := "SELECT MAX(id) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND LOCATE(_utf8mb4'" + mark + "', info) > 0 LIMIT 1"
 					want = []string{
 						"BEGIN", find, "PREPARE sqlfence_stop FROM 'KILL QUERY 7'", "EXECUTE sqlfence_stop",
 						"DEALLOCATE PREPARE sqlfence_stop", "ROLLBACK", "BEGIN", find, "ROLLBACK",
