@@ -184,8 +184,24 @@ func TestHoldRefuses(t *testing.T) {
 			if err := store.Setup(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			older, err := store.Issue(t.Context(), "books")
+			if err != nil {
+				t.Fatal(err)
+			}
+			early := harness.Begin(t.Context(), t, db, sql.LevelDefault)
+			defer early.Rollback()
+			if err := early.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pens").Scan(new(int)); err != nil {
+				t.Fatal(err)
+			}
 			token, err := store.Issue(t.Context(), "books")
 			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot := (interface{ Temporary() bool })(nil)
+			if err := store.Hold(t.Context(), early, token); !errors.As(err, &snapshot) {
+				t.Errorf("under a snapshot from before the token: %v, want a temporary error", err)
+			}
+			if err := early.Rollback(); err != nil {
 				t.Fatal(err)
 			}
 			claims := tokens.Claim{Table: "pens", Key: "id", Column: "price"}
@@ -205,8 +221,7 @@ func TestHoldRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			older, newer := token, token
-			older.Value--
+			newer := token
 			newer.Value++
 			for _, c := range []struct {
 				what string
