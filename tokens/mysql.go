@@ -347,7 +347,7 @@ func holdMySQL(on *facts.Facts, held []sqlfence.Token) []string {
 		asked[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(t.Name)) + "' AS name, " + strconv.Itoa(i) +
 			" AS place, " + strconv.FormatInt(t.Value, 10) + " AS token"
 	}
-	const stored = "COALESCE(CAST(t.token AS SIGNED), 0)"
+	stored := storedMySQL("token")
 	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "asked.place", value) }
 	from := " ELSE 1 END FROM (" + strings.Join(asked, " UNION ALL ") +
 		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name" + my.Text.Facts().Unlimited
@@ -364,9 +364,12 @@ func holdMySQL(on *facts.Facts, held []sqlfence.Token) []string {
 		"<> asked.token"+older+from+" LOCK IN SHARE MODE", nil)}
 }
 
+// storedMySQL is an expression for the number that a column of t stores.
+func storedMySQL(column string) string { return "COALESCE(CAST(t." + column + " AS SIGNED), 0)" }
+
 // holdClaimMySQL is holdMySQL for the row of a claim. The key is a constant, so that MySQL uses an index of any type.
 func holdClaimMySQL(on *facts.Facts, c Claim, key, claim string) []string {
-	const stored = "COALESCE(CAST(t.{column} AS SIGNED), 0)"
+	stored := storedMySQL("{column}")
 	fill := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim)
 	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "0", value) }
 	if on.LocksAlone {

@@ -29,8 +29,8 @@ type Dialect struct {
 	Settings  string
 	Questions func(w *Wanted) []string
 
-	// Uncut is the query Settings in another form, whose rows no setting of the session limits. It is sent too if the
-	// response to Settings lacks rows: Questions sets Wanted.Cut, and Read clears it at a row that shows the limit.
+	// Uncut is the query Settings with a LIMIT, so that no setting of the session limits its rows. It is sent after
+	// Settings if that response may lack rows: Questions sets Wanted.Cut, and Read clears it at a row with a high limit.
 	Uncut string
 
 	// Read stores the facts of a row, from the result of Settings, Uncut or one of Questions, in w.
