@@ -19,7 +19,7 @@ import (
 // set, the second one is stopped by a signal.
 const fakeGo = `#!/bin/sh
 case $1 in
-list) echo example.com/books ;;
+list) printf "%s\n" example.com/books example.com/test/integration/promises/books ;;
 test)
 	sleep 3600 &
 	echo $! >>"$STARTED"
