@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/module"
 	modzip "golang.org/x/mod/zip"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 const (
