@@ -3,6 +3,8 @@
 package lang
 
 import (
+	"strings"
+
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -40,3 +42,22 @@ func Inlines(d dialect.Dialect, query string) bool {
 	g, err := grammar(d)
 	return err == nil && g.Lex.Inlines(query, false)
 }
+
+// tokensOf returns the tokens of a text; ok is false without a grammar for the dialect, or if the text can't be read.
+func tokensOf(d dialect.Dialect, query string) ([]lex.Token, bool) {
+	t, _, ok := scan(d, query)
+	return t.Tokens, ok
+}
+
+// scan returns the tokens of a text with the grammar of the dialect; ok is false as for tokensOf.
+func scan(d dialect.Dialect, query string) (t lex.Scanned, g *lex.Grammar, ok bool) {
+	g, err := grammar(d)
+	if err != nil {
+		return t, nil, false
+	}
+	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
+	return lex.Scanned{Src: query, Tokens: tokens, Rules: g.Lex}, g, fault == nil
+}
+
+// firstWord returns the letters that a text begins with.
+func firstWord(query string) string { return lex.Letters(strings.TrimLeft(query, " \t\r\n\f\v(")) }
