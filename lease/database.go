@@ -138,8 +138,9 @@ func (s statement) send(ctx context.Context, db querier, do func(db querier, tex
 	return tx.Commit()
 }
 
-// sendAlone sends the statement's form without a transaction, because a process that stops in a transaction would leave
-// it open on the server, with the locks of its rows. done is false if this form changed nothing.
+// sendAlone sends s.alone, a form of the statement that needs no transaction: a process that stops in a transaction would
+// leave the transaction open on the server, with the locks of its rows. done is false if s.alone changed no row; then
+// the caller must send the statement in a transaction.
 func (s statement) sendAlone(
 	ctx context.Context, db querier, do func(db querier, text string) error,
 ) (done bool, err error) {

@@ -50,7 +50,7 @@ type Callbacks struct {
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of Run's Leases; of those about waiting, only
+// NewElection returns an election of key. The terms override the defaults of the Leases that Run is called with; of those about waiting, only
 // [Backoff] and [Interval] count. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)

@@ -9,5 +9,6 @@
 // the handler returns a refusal, the client gets an error of the same kind: errors.Is finds [sqlfence.ErrStale], so the
 // holder learns that its lock is lost.
 //
-// For Connect, [fencehttp.Handler] and [fencehttp.Transport] carry the tokens, and [Code] has the code of a refusal.
+// With the RPC library Connect, use [fencehttp.Handler] and [fencehttp.Transport] to carry the tokens, and [Code] for the
+// status code that the server returns for an error of sqlfence.
 package fencegrpc

@@ -141,9 +141,9 @@ func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// checkInRow puts the check of the rules around the first plain value of a row. If the rules compare the key, that
-// value must follow the key's value. If no value is plain, checkInRow uses the first value that keeps its type inside a
-// CASE.
+// checkInRow puts the check of the rules around the first value of a row that is a constant or a placeholder, and
+// reports whether it found a place. If the check compares the key, only values after the key's value count. Without a
+// constant or placeholder, checkInRow uses the first value that keeps its type inside a CASE.
 func (p inserting) checkInRow(value func(n int) lex.Span, rules render.RuleSet, row int32) bool {
 	first := 0
 	if rules.Has(render.RuleKey) {

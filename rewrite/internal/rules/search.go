@@ -14,8 +14,9 @@ import (
 // A search finds the texts that must be parsed. These are texts with the possible name of a table, texts with the name
 // of a setting that changes how statements are read, and texts with a statement that may write to an unnamed table.
 //
-// The search looks up the words of a text: ASCII letters, digits and _, and all bytes beyond ASCII. A database may cut
-// some words, or fold them by its locale: in 1books and BOOKſ the name is searched at every byte. A name of several
+// The search looks up the words of a text: ASCII letters, digits and _, and all bytes beyond ASCII. A database reads
+// some words differently: it may split 1books into 1 and books, or equate BOOKſ with BOOKS in its locale. So in a word
+// that begins with a digit or has a byte beyond ASCII, the name is searched at every byte. A name of several
 // words is searched at every byte of a text that contains the longest of these words.
 type search struct {
 	rules   *lex.Rules

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerGone returns what ends a program that writes into a pipe without a reader, as in watch |
-// head -1: a watch may write nothing for long, and wouldn't notice.
+// readerGone returns the error SIGPIPE if out is a pipe that nobody reads any more, as after "watch | head -1", else nil.
+// It doesn't wait. The command watch calls it, because it may write nothing for long, and wouldn't notice.
 func readerGone(out io.Writer) error {
 	f, ok := out.(*os.File)
 	if !ok {
