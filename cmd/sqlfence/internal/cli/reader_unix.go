@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerGone returns the error SIGPIPE if out is a pipe that nobody reads any more, as after "watch | head -1", else nil.
+// readerGone returns the error SIGPIPE if out is a pipe that no process reads any more, as after "watch | head -1", else nil.
 // It doesn't wait. The command watch calls it, because it may write nothing for long, and wouldn't notice.
 func readerGone(out io.Writer) error {
 	f, ok := out.(*os.File)
