@@ -86,8 +86,8 @@ FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
 
-// lockMySQL waits for transactions that wrote under the old token, and for other attempts. It returns the key's highest
-// token.
+// lockMySQL waits for transactions that wrote under the old token, and for other attempts to take the lease. It returns
+// the key's highest token.
 const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELECT l.token ` +
 	`FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
 FROM {ledger} AS t WHERE t.name = {key} FOR UPDATE`

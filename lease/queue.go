@@ -122,8 +122,8 @@ func (w *waiter) answered(o *outcome) {
 	}
 }
 
-// lastAnswer returns the last answer to any waiter in the queue, unless the lease was released in this process or has
-// ended since.
+// lastAnswer returns what the database last told a waiter in the queue about the lease's holder. It returns nil if that
+// lease has since ended, or was released in this process.
 func (w *waiter) lastAnswer() *outcome {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()

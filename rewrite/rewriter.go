@@ -70,7 +70,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 			}
 		}
 	}()
-	// The plan of a write is mostly cached. A read mostly passes, and takes no lock to find this out.
+	// Most writes have a cached plan. Most reads name no registered table: Finds shows that without locking the cache.
 	plans, kept := r.plans[v&(guard.Variants-1)], mayWrite(query)
 	if !kept && !r.rules.Finds(query) {
 		return render.Pass

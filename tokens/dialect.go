@@ -132,9 +132,9 @@ func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string,
 	}
 }
 
-// sharing returns the function shared of a dialect. f is a statement with a JSON array of requests as its argument. For
-// each name it returns whether this database can share statements, and the last issued token, or NULL if it issued
-// none.
+// sharing returns a dialect's function shared, which issues tokens of several names by one statement. f is this
+// statement, with a JSON array of requests as its argument. For each name the statement returns whether this database
+// can share statements, and the last token that the statement issued, or NULL if it issued none.
 func sharing(
 	f sqltext.Floored,
 ) func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {

@@ -15,13 +15,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Setup creates the table fencing_tokens if it doesn't exist, or checks that the existing table can be used; then the
-// error names what is wrong. Processes can call it at every start, concurrently.
+// Setup creates the table fencing_tokens if it doesn't exist. It checks an existing table, and returns an error that
+// names the fault if the table can't be used. Processes can call it at every start, concurrently.
 // [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes it.
 //
 // Setup also installs or updates triggers, through which the database refuses to lower a token and to delete, replace
-// or rename a name, and on PostgreSQL the function of [LedgerFunction]. If the role isn't allowed to, Setup logs a
-// warning and succeeds. With [WithProcedures], Setup fails if it can't create the procedures.
+// or rename a name, and on PostgreSQL the function through which guards read the ledger ([LedgerFunction]). If the role
+// isn't allowed to, Setup logs a warning and succeeds. With [WithProcedures], Setup fails if it can't create the
+// procedures.
 func (s *Store) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	columns, err := s.columns(ctx)

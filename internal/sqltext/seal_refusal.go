@@ -7,7 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A SealRefusal is the reason for which a seal, or the rest of a removed seal, has refused a write.
+// A SealRefusal is the reason for which the triggers of a seal have refused a write. NotSealed is the reason after the
+// seal was removed: what the removal leaves on the table refuses writes that still present a token to the seal.
 type SealRefusal uint8
 
 // The refusals, in the order of their codes.

@@ -100,7 +100,8 @@ type scanner struct {
 	unread Error // the first thing that servers read in different ways, if there is one
 }
 
-// fail records that the text can't be read, and continues, because the database may also refuse the text.
+// fail records a place that databases read in different ways. The scanner reads on: if it finds a fault that every
+// database refuses, that fault is the error, and otherwise this place is.
 func (s *scanner) fail(offset int, reason string) {
 	if s.unread.Reason == "" {
 		s.unread = Error{Offset: offset, Reason: reason}
