@@ -119,6 +119,7 @@ func TestAbandonedIsLookedForAgain(t *testing.T) {
 				defer db.Close()
 				_ = stop.Abandoned(t.Context(), cleanup.New(db), "UPDATE t", func(string) error { return io.EOF })
 				time.Sleep(time.Minute)
+				synctest.Wait() // so that the count is complete
 				if kills != test.kills {
 					t.Errorf("%d times a KILL, want %d", kills, test.kills)
 				}
