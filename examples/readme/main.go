@@ -14,7 +14,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := sqlfence.Open("sqlite", "shop.db",
+	db, err := sqlfence.Open("sqlite", "file:shop.db?_txlock=immediate&_pragma=busy_timeout(5000)",
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 	check(err)
 	defer db.Close()
