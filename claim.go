@@ -33,8 +33,8 @@ func ClaimOf(table string) Rule {
 }
 
 // WithTakeover returns a context in which UPDATEs and upserts take rows over without assigning the column of [Claim]:
-// the guard adds 1. If the context carries a row's [ClaimToken], the token must equal the row's claim; a row without a
-// token is taken over without a comparison. A DELETE is refused. Other tables aren't affected.
+// the guard adds 1. A [ClaimToken] in the context must equal the claim of its row; rows without a token aren't
+// compared. A DELETE is refused.
 func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
 
 // ClaimToken returns the token of a claimed row. resource is the table's (see [Resource]). key, the row's key, is an

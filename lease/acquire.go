@@ -14,8 +14,8 @@ import (
 // Acquire takes the lease of key, and waits while another holder has it, until ctx ends or a term limits the wait. A
 // lease that is granted after ctx has ended is released in the background.
 //
-// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database hasn't responded within
-// that term's limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
+// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within that
+// limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {

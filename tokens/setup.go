@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Setup creates the table fencing_tokens if it doesn't exist. It checks an existing table, and returns an error that
-// names the fault if the table can't be used. Processes can call it at every start, concurrently.
+// Setup creates the table fencing_tokens, or checks an existing table; the error names what is wrong with the table.
+// Processes can call it at every start, concurrently.
 // [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes it.
 //
 // Setup also installs or updates triggers, through which the database refuses to lower a token and to delete, replace
