@@ -30,7 +30,7 @@ type Dialect struct {
 	Questions func(w *Wanted) []string
 
 	// Uncut is the query Settings with a LIMIT, so that no setting of the session limits its rows. It is sent after
-	// Settings if that response may lack rows: Questions sets Wanted.Cut, and Read clears it at a row with a high limit.
+	// Settings if that response may lack rows: Questions sets Facts.Cut, and Read clears it at a row with a high limit.
 	Uncut string
 
 	// Read stores the facts of a row, from the result of Settings, Uncut or one of Questions, in w.
@@ -44,10 +44,10 @@ type Dialect struct {
 	// Unique holds the queries for a table's unique keys; nil if no guard for this database uses unique keys.
 	Unique *Unique
 
-	// Columns returns a query for the names of a table's columns and their types. Narrow reports whether a column of a
+	// Columns returns a query for the names of a table's columns and their types. cut is Facts.Cut. Narrow reports whether a column of a
 	// type can't store every token, so that it matters whether the session Clips (see [Facts]). Both are nil if no
 	// session of this database clips numbers.
-	Columns func(Name) string
+	Columns func(table Name, cut bool) string
 	Narrow  func(columnType string) bool
 
 	// Unalterable returns a query for what to do if a relation lacks a column that ALTER TABLE can't add, because the
@@ -129,7 +129,6 @@ type Wanted struct {
 	Read     Names  // tables with names that may stand for a view
 
 	Unlogged bool // response: the server keeps no binary log
-	Cut      bool // response: the session's settings may limit the rows of the response
 
 	Proven bool         // response: the server threw the canary's error, and ReadProof has read the facts in it
 	Facts  Facts        // response, if Server is set

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // MayClip reports, without a query, whether the server may store a lower number than the statement assigns, as far as
@@ -20,15 +18,20 @@ func (s *Session) Narrow(ctx context.Context, c Conn, table Name, columns []stri
 	if _, wide := s.database.wide.Load(table); wide {
 		return "", "", nil
 	}
-	rows, err := c.Query(ctx, sqltext.Whole(s.dialect.Text, s.dialect.Columns(table)))
+	rows, err := c.Query(ctx, s.dialect.Columns(table, s.Cut))
 	if err != nil {
 		return "", "", unanswered(ctx, err)
 	}
+	wide := false
 	for _, row := range rows {
-		if slices.Contains(columns, strings.ToLower(row[0])) && s.dialect.Narrow(strings.ToLower(row[1])) {
-			return row[0], row[1], nil
+		if slices.Contains(columns, strings.ToLower(row[0])) {
+			if wide = true; s.dialect.Narrow(strings.ToLower(row[1])) {
+				return row[0], row[1], nil
+			}
 		}
 	}
-	s.database.wide.Store(table, true)
+	if wide {
+		s.database.wide.Store(table, true)
+	}
 	return "", "", nil
 }

@@ -91,6 +91,9 @@ type Facts struct {
 	// Clips: the server stores the highest number of a column's type instead of a higher number.
 	Clips bool
 
+	// Cut: a setting of the session limits the rows of responses that have no LIMIT.
+	Cut bool
+
 	// ReturnsCounts: the session makes each write return a row, which no statement's text shows.
 	ReturnsCounts bool
 
@@ -165,7 +168,7 @@ func (d *Dialect) ask(w *Wanted, send func(query string) ([][]string, error)) er
 		for _, row := range rows {
 			d.Read(w, row)
 		}
-		if i == 0 && w.Cut {
+		if i == 0 && w.Facts.Cut {
 			queries = slices.Insert(queries, 1, d.Uncut)
 		}
 	}

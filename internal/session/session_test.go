@@ -56,7 +56,7 @@ func (s *answering) wantAsked(t *testing.T, want ...string) {
 
 // The session's settings are queried again, if they matter, after they may have changed.
 func TestSettingsAreForgotten(t *testing.T) {
-	srv := &answering{says: "8.4.0 ......", rows: map[string][][]string{"SHOW": {{"sql_select_limit", "1000"}, {"character_set_client", "gbk"}, {"sql_mode", "A,SIMULTANEOUS_ASSIGNMENT"}, {"Wsrep_provider", "lib"}}}}
+	srv := &answering{says: "8.4.0 ......", rows: map[string][][]string{"SHOW": {{"sql_select_limit", "10000"}, {"character_set_client", "gbk"}, {"sql_mode", "A,SIMULTANEOUS_ASSIGNMENT"}, {"Wsrep_provider", "lib"}}}}
 	s := New(MySQL, new(Database), new(Wants))
 	know := func(m Moment) {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestSettingsAreForgotten(t *testing.T) {
 	s.Follow(t.Context(), srv, "SET NAMES gbk")
 	know(Moment{})
 	srv.wantAsked(t)
-	srv.rows = map[string][][]string{"SHOW": {{"sql_select_limit", "1000"}, {"character_set_client", "utf8mb4"}, {"sql_mode", "STRICT_ALL_TABLES"}, {"wsrep_provider", "none"}, {"group_replication_single_primary_mode", "ON"}}}
+	srv.rows = map[string][][]string{"SHOW": {{"sql_select_limit", "10000"}, {"character_set_client", "utf8mb4"}, {"sql_mode", "STRICT_ALL_TABLES"}, {"wsrep_provider", "none"}, {"group_replication_single_primary_mode", "ON"}}}
 	know(Moment{Settings: true})
 	srv.wantAsked(t, "SHOW VARIABLES")
 	if !reflect.DeepEqual(s.Facts, Facts{Version: "8.4.0", Escapes: lex.EscapesAll}) {

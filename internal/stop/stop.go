@@ -38,7 +38,7 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 			found, err := end(ctx, db, mark)
 			// The server may not have begun the statement at the first look, and a KILL may not reach it.
 			done = looked && !found
-			looked = true
+			looked = looked || err == nil
 			return done, err
 		}})
 	}

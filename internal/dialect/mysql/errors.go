@@ -42,7 +42,30 @@ func endsTx(word, query string) bool {
 	if strings.EqualFold(word, "set") {
 		return strings.Contains(query, "autocommit") || strings.Contains(query, "password")
 	}
-	return !slices.Contains(keepingTx, strings.ToLower(word)) || isSeveral(query)
+	return !slices.Contains(keepingTx, strings.ToLower(word)) || isSeveral(query) || analyzes(query)
+}
+
+// analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB it executes
+// ALTER TABLE and IMPORT INTO.
+func analyzes(query string) bool {
+	if !strings.Contains(query, "analyze") {
+		return false
+	}
+	tokens, fault := lex.Scan(Lex, query, lex.EscapesUnknown, nil)
+	if fault != nil {
+		return true
+	}
+	if !tokens[0].IsWord(query, "explain", "describe", "desc") || !tokens[1].IsWord(query, "analyze") {
+		return false
+	}
+	rest := tokens[2:]
+	if rest[0].IsWord(query, "format") { // = and a name follow
+		rest = rest[min(3, len(rest)-1):]
+	}
+	for rest[0].Is('(') {
+		rest = rest[1:]
+	}
+	return !rest[0].IsWord(query, "select", "insert", "update", "delete", "replace", "with", "values")
 }
 
 // isSeveral reports whether query is a multi-statement string; true in doubt.

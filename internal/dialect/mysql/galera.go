@@ -13,7 +13,8 @@ const peers = "one server writes to the database, and this is one of several (Ga
 	"several primaries)"
 
 // FindGroup is a query for these variables, and TiDB's.
-const FindGroup = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('" + galera + "', '" + group + "', '" + tidb + "')"
+const FindGroup = sessionVariables + " WHERE variable_name IN ('" + galera + "', '" + group + "', '" + tidb +
+	"') LIMIT 100"
 
 // CountsNot returns why triggers can't count by connection if a variable of FindGroup has this value; empty if they
 // can.

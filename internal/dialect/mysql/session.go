@@ -18,8 +18,7 @@ var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
 	Settings: "SHOW VARIABLES" + variables, Questions: questions, Read: readAnswer,
-	Uncut: "SELECT variable_name, variable_value FROM /*M! information_schema */ /*!50713 performance_schema */ " +
-		".session_variables" + variables + " LIMIT 1000",
+	Uncut:   sessionVariables + variables + " ORDER BY 1 LIMIT 1000",
 	Version: "SELECT VERSION(), @@version_comment",
 	Columns: columns, Narrow: isNarrow,
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
@@ -58,7 +57,7 @@ func readProof(w *session.Wanted, detail string) error {
 	return nil
 }
 
-// The variables of variables. A server has only some of the variables, and reading an unknown variable is an
+// The names of the variables that facts come from. A server has only some of the variables, and reading an unknown variable is an
 // error.
 const (
 	charset        = "character_set_client"
@@ -66,21 +65,29 @@ const (
 	versionComment = "version_comment"
 	memSQL         = "memsql_version"
 	readOnly       = "read_only"
-	binaryLog      = "log_bin" // it comes before those of groups
+	binaryLog      = "log_bin" // it comes before galera, because the rows are sorted by name
 	selectLimit    = "sql_select_limit"
 )
+
+// sessionVariables is a query for the variables of the session, and for global ones that have no value of a session's.
+const sessionVariables = "SELECT variable_name, variable_value FROM /*M! information_schema */ " +
+	"/*!50713 performance_schema */ .session_variables"
 
 var variables = " WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
 	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + selectLimit + "', '" + galera + "', '" + group +
 	"', '" + strings.Join(tidbVariables, "', '") + "')"
 
-// columns also works for temporary tables and views.
-func columns(table session.Name) string {
-	name := Text.Quote(table.Table)
+// columns also works for temporary tables and views, unless the session cuts the rows of SHOW.
+func columns(table session.Name, cut bool) string {
+	name, schema := Text.Quote(table.Table), "DATABASE()"
 	if table.Schema != "" {
-		name = Text.Quote(table.Schema) + "." + name
+		name, schema = Text.Quote(table.Schema)+"."+name, Text.Text(table.Schema)
 	}
-	return "SHOW COLUMNS FROM " + name
+	if !cut {
+		return "SHOW COLUMNS FROM " + name
+	}
+	return "SELECT column_name, column_type FROM information_schema.columns WHERE table_schema = " + schema +
+		" AND table_name = " + Text.Text(table.Table) + " LIMIT 10000"
 }
 
 // isNarrow: a decimal type of 16 digits has room for each token.
@@ -101,7 +108,7 @@ const viewFact = "view"
 func questions(w *session.Wanted) []string {
 	if w.Server {
 		w.Facts.Escapes, w.Facts.AssignsAtOnce, w.Facts.Clips = lex.AnyEncoding, true, true
-		w.Cut = true
+		w.Facts.Cut = true
 	}
 	seals := w.EachSeal(func(index string, name session.Name) string {
 		home := "DATABASE()"
@@ -162,7 +169,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	case binaryLog:
 		w.Unlogged = value == "OFF"
 	case selectLimit: // it limits the rows of SHOW, too
-		w.Cut = len(value) < len("100")
+		f.Cut = len(value) < len("10000") // more than a table has columns
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:

@@ -216,6 +216,20 @@ func TestHoldRefuses(t *testing.T) {
 			claim := func(key any, value int64) error {
 				return in(func(tx *sql.Tx) error { return store.HoldClaim(t.Context(), tx, claims, key, value) })
 			}
+			if name == "fenced" { // an unfenced pool doesn't know what ends the lock
+				for _, query := range []string{"ALTER TABLE pens ADD COLUMN c int", "EXPLAIN ANALYZE ALTER TABLE pens ADD COLUMN c int"} {
+					err := in(func(tx *sql.Tx) error {
+						if err := store.Hold(t.Context(), tx, token); err != nil {
+							return err
+						}
+						_, err := tx.ExecContext(t.Context(), query)
+						return err
+					})
+					if !errors.Is(err, sqlfence.ErrUnguardable) {
+						t.Errorf("%s after Hold: %v, want a refusal", query, err)
+					}
+				}
+			}
 			conn, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -146,7 +146,7 @@ func TestG11ServersAreRefusedByName(t *testing.T) {
 		says, comment, _ := strings.Cut(says, "|")
 		comment, variable, _ := strings.Cut(comment, "|")
 		return []string{"VERSION()", "_utf8mb4'" + says + "'", "SHOW VARIABLES WHERE", "SELECT 'version_comment', '" + comment +
-			"' UNION ALL SELECT 'sql_mode', '' UNION ALL SELECT 'sql_select_limit', '1000' UNION ALL SELECT 'character_set_client', 'utf8mb4' UNION ALL SELECT '" + variable +
+			"' UNION ALL SELECT 'sql_mode', '' UNION ALL SELECT 'sql_select_limit', '10000' UNION ALL SELECT 'character_set_client', 'utf8mb4' UNION ALL SELECT '" + variable +
 			"', '' UNION ALL SELECT Variable_name, '' FROM (SELECT '' AS Variable_name) AS v WHERE 1 = 0 AND"}
 	}
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -18,12 +18,16 @@ var narrow = map[string]int64{
 }
 
 // In a sql_mode that isn't strict, and under IGNORE, the server stores a type's highest number instead of a higher
-// number. So two holders would have the same token. Such a write is refused, in each mode.
+// number. So two holders would have the same token. Such a write is refused, in each mode, also if sql_select_limit cuts
+// the rows in which the server describes the columns.
 func TestNumbersAboveTheColumnsTypeAreRefused(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
-	for _, mode := range []string{"", "NO_UNSIGNED_SUBTRACTION", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES", "TRADITIONAL"} {
-		moded := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = map[string]string{"sql_mode": "'" + mode + "'"} })
+	for _, params := range []map[string]string{
+		{"sql_mode": "''"}, {"sql_mode": "'NO_UNSIGNED_SUBTRACTION'"}, {"sql_mode": "'STRICT_TRANS_TABLES'"}, {"sql_mode": "'STRICT_ALL_TABLES'"},
+		{"sql_mode": "'TRADITIONAL'"}, {"sql_mode": "''", "sql_select_limit": "0"}, {"sql_mode": "''", "sql_select_limit": "1"},
+	} {
+		moded := harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.Params = params })
 		for column, most := range narrow {
 			top := most
 			if most == 0 {
@@ -66,7 +70,7 @@ func TestNumbersAboveTheColumnsTypeAreRefused(t *testing.T) {
 					if err := row.Scan(&highest, &price); err != nil {
 						t.Fatal(err)
 					}
-					what := fmt.Sprintf("%s in the mode %q: %s", column, mode, query)
+					what := fmt.Sprintf("%s with %v: %s", column, params, query)
 					switch {
 					case most == 0 && (err != nil || highest <= top):
 						t.Errorf("%s stores %d: %v", what, highest, err)
