@@ -44,9 +44,9 @@ type Dialect struct {
 	// Unique holds the queries for a table's unique keys; nil if no guard for this database uses unique keys.
 	Unique *Unique
 
-	// Columns returns a query for the names of a table's columns and their types. cut is Facts.Cut. Narrow reports whether a column of a
-	// type can't store every token, so that it matters whether the session Clips (see [Facts]). Both are nil if no
-	// session of this database clips numbers.
+	// Columns returns a query for the names of a table's columns and their types. cut is Facts.Cut. Narrow reports whether
+	// a column of a type can't store every token, so that it matters whether the session Clips (see [Facts]). Both are
+	// nil if no session of this database clips numbers.
 	Columns func(table Name, cut bool) string
 	Narrow  func(columnType string) bool
 
