@@ -27,7 +27,7 @@ func newLeaking(vars [][]any) *leaking {
 		word := firstWords.FindString(c.Query)
 		switch {
 		case word == "SHOW":
-			return fakedb.Answer{Rows: vars}, nil
+			return fakedb.Answer{Rows: append([][]any{{"sql_select_limit", "18446744073709551615"}}, vars...)}, nil
 		case word == "SELECT @@in_transaction":
 			l.sent += "? "
 			return fakedb.Answer{Rows: [][]any{{l.byText}}}, nil
