@@ -202,8 +202,8 @@ func (j jetActions) prepared(ctx context.Context) (any, error) {
 }
 
 func TestJetStatementsAreGenerated(t *testing.T) {
-	_, want, _ := strings.Cut(readText(t, "jet_postgres_test.go"), "\n// jetPostgres has")
-	_, got, _ := strings.Cut(readText(t, "jet_sqlite_test.go"), "\n// jetSQLite has")
+	_, want, _ := strings.Cut(readText(t, "jet_postgres_test.go"), "\n// jetPostgres builds")
+	_, got, _ := strings.Cut(readText(t, "jet_sqlite_test.go"), "\n// jetSQLite builds")
 	if want = strings.NewReplacer("postgres", "sqlite", "etPostgres", "etSQLite").Replace(want); got == "" || got != want {
 		t.Error("jet_sqlite_test.go differs from jet_postgres_test.go: run go generate")
 	}
