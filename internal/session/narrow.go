@@ -22,15 +22,17 @@ func (s *Session) Narrow(ctx context.Context, c Conn, table Name, columns []stri
 	if err != nil {
 		return "", "", unanswered(ctx, err)
 	}
-	wide := false
+	found := false
 	for _, row := range rows {
-		if slices.Contains(columns, strings.ToLower(row[0])) {
-			if wide = true; s.dialect.Narrow(strings.ToLower(row[1])) {
-				return row[0], row[1], nil
-			}
+		if !slices.Contains(columns, strings.ToLower(row[0])) {
+			continue
 		}
+		if s.dialect.Narrow(strings.ToLower(row[1])) {
+			return row[0], row[1], nil
+		}
+		found = true
 	}
-	if wide {
+	if found {
 		s.database.wide.Store(table, true)
 	}
 	return "", "", nil

@@ -50,7 +50,8 @@ func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKe
 	if _, err := c.Query(ctx, u.Lock(table.Schema)); err != nil {
 		return nil, unanswered(ctx, err)
 	}
-	rows, err := c.Query(ctx, sqltext.Whole(s.dialect.Text, "SELECT "+u.Detail(table.Schema, s.dialect.Text.Text(table.Table))))
+	text := s.dialect.Text
+	rows, err := c.Query(ctx, sqltext.Whole(text, "SELECT "+u.Detail(table.Schema, text.Text(table.Table))))
 	if err != nil {
 		return nil, unanswered(ctx, err)
 	}

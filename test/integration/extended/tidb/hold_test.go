@@ -83,8 +83,7 @@ func waiting(t *testing.T, plain *sql.DB) bool {
 	t.Helper()
 	for range 2 {
 		var n int
-		const query = "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE STATE IN ('LockWaiting', 'Committing')"
-		if err := plain.QueryRow(query).Scan(&n); err != nil {
+		if err := plain.QueryRow(countWaiting).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		if n == 0 {
@@ -106,6 +105,10 @@ func TestHoldInEveryOrder(t *testing.T) {
 	many := []string{"books"}
 	for i := range 9 {
 		many = append(many, fmt.Sprint("pens/", 9-i))
+	}
+	claim := func(ctx context.Context) error {
+		_, err := plain.ExecContext(ctx, "UPDATE pens SET price = price + 1 WHERE id = 1")
+		return err
 	}
 	orders, waits, caught := 0, 0, 0
 	for _, s := range slices.Concat(sessions, others, uncommitted) {
@@ -142,11 +145,7 @@ func TestHoldInEveryOrder(t *testing.T) {
 				landed, waited := late(t, plain, db, at, attempt{
 					func(ctx context.Context, tx *sql.Tx) error {
 						return holder.HoldClaim(ctx, tx, tokens.Claim{Table: "pens", Key: "id", Column: "price"}, 1, 7)
-					},
-					func(ctx context.Context) error {
-						_, err := plain.ExecContext(ctx, "UPDATE pens SET price = price + 1 WHERE id = 1")
-						return err
-					}})
+					}, claim})
 				if orders++; waited {
 					waits++
 				}
@@ -159,11 +158,7 @@ func TestHoldInEveryOrder(t *testing.T) {
 				if landed, _ := late(t, plain, db, at, attempt{
 					func(ctx context.Context, tx *sql.Tx) error {
 						return tx.QueryRowContext(ctx, "SELECT price FROM pens WHERE id = 1").Scan(new(int))
-					},
-					func(ctx context.Context) error {
-						_, err := plain.ExecContext(ctx, "UPDATE pens SET price = price + 1 WHERE id = 1")
-						return err
-					}}); landed {
+					}, claim}); landed {
 					caught++
 				}
 			}

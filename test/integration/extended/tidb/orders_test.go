@@ -106,6 +106,9 @@ func (q *player) querier() interface {
 	return q.conn
 }
 
+// countWaiting counts the transactions that wait for a lock or are committing.
+const countWaiting = "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE STATE IN ('LockWaiting', 'Committing')"
+
 // await waits until a step has ended, or until the server reports that the player's session is waiting for another
 // session. If the report is wrong, the step only runs at the same time as the other player's next step.
 func (q *player) await(t *testing.T, plain *sql.DB) (over bool) {
@@ -118,9 +121,7 @@ func (q *player) await(t *testing.T, plain *sql.DB) (over bool) {
 		default:
 		}
 		var waiting int
-		const query = "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE SESSION_ID = ? " +
-			"AND STATE IN ('LockWaiting', 'Committing')"
-		if err := plain.QueryRow(query, q.session).Scan(&waiting); err != nil {
+		if err := plain.QueryRow(countWaiting+" AND SESSION_ID = ?", q.session).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		if seen++; waiting == 0 {
