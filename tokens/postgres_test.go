@@ -478,7 +478,7 @@ func TestPostgresSetup(t *testing.T) {
 				return stateError{"42P07", "relation exists"}
 			}
 			return nil
-		}, "it has the columns , want name and token", false, 4},
+		}, "the server shows no column of it", false, 4},
 		{"can't be created", nil, 0, func(c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "CREATE") {
 				return broken

@@ -157,7 +157,11 @@ func usable(columns []column) error {
 			return fmt.Errorf("its column %s needs a value in every INSERT; give it a default", c.name)
 		}
 	}
-	if !name || !token {
+	switch {
+	case len(columns) == 0:
+		return errors.New("the server shows no column of it: the role may lack privileges on the table, or a time " +
+			"limit of the session may have ended the query")
+	case !name || !token:
 		return fmt.Errorf("it has the columns %s, want name and token", names(columns))
 	}
 	return nil

@@ -64,6 +64,7 @@ func TestUsable(t *testing.T) {
 	}{
 		{"ours", []column{name, token}, ""},
 		{"blog", []column{{"id", "integer", false}, name, {"token", "integer", false}}, ""},
+		{"no column", nil, "the server shows no column of it"},
 		{"no token", []column{name}, "it has the columns name, want name and token"},
 		{"no name", []column{token}, "it has the columns token, want name and token"},
 		{"text token", []column{name, {"token", "text", false}}, "type text, want bigint"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,6 +39,11 @@ func TestInterrupt(t *testing.T) {
 		t.Skip("starts the servers of a whole run, four times")
 	}
 	harness.ServerPrograms(t)
+	// A shell starts a background command with SIGINT ignored, and its processes inherit that. A signal that this process
+	// handles has its default action in the processes that it starts.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, os.Interrupt)
+	defer signal.Stop(handled)
 	for _, way := range []struct {
 		name    string
 		command []string
