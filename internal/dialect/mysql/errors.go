@@ -39,10 +39,50 @@ func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 // keepingTx doesn't list. CALL and EXECUTE may run such a statement.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
-	if strings.EqualFold(word, "set") {
-		return strings.Contains(query, "autocommit") || strings.Contains(query, "password")
+	if isSeveral(query) {
+		return true
 	}
-	return !slices.Contains(keepingTx, strings.ToLower(word)) || isSeveral(query) || analyzes(query)
+	if strings.EqualFold(word, "set") {
+		return setEndsTx(query)
+	}
+	return !slices.Contains(keepingTx, strings.ToLower(word)) || analyzes(query)
+}
+
+// setEndsTx reports whether a SET may commit the open transaction; true in doubt. After SET STATEMENT only statements
+// that read and write rows surely keep the transaction open.
+//
+//	SET STATEMENT variable = x, ... FOR statement
+//	SET {DEFAULT ROLE | PASSWORD | RESOURCE GROUP} ...
+func setEndsTx(query string) bool {
+	has := func(word string) bool { return strings.Contains(query, word) }
+	if has("autocommit") || has("password") {
+		return true
+	}
+	if !has("statement") && !has("role") && !has("resource") {
+		return false
+	}
+	tokens, fault := lex.Scan(Lex, query, lex.EscapesUnknown, nil)
+	if fault != nil {
+		return true
+	}
+	if !tokens[1].IsWord(query, "statement") {
+		return tokens[1].IsWord(query, "default", "resource")
+	}
+	t := &lex.Scanned{Src: query, Tokens: tokens, Rules: Lex}
+	for i := 2; i < len(tokens); i = t.Skip(i) {
+		if tokens[i].IsWord(query, "for") {
+			return !beginsWithRows(query, tokens[i+1:])
+		}
+	}
+	return true
+}
+
+// beginsWithRows reports whether a statement, after opening brackets, begins with a word for reading or writing rows.
+func beginsWithRows(query string, tokens []lex.Token) bool {
+	for tokens[0].Is('(') {
+		tokens = tokens[1:]
+	}
+	return tokens[0].IsWord(query, "select", "insert", "update", "delete", "replace", "with", "values")
 }
 
 // analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB it executes
@@ -62,10 +102,7 @@ func analyzes(query string) bool {
 	if rest[0].IsWord(query, "format") { // = and a name follow
 		rest = rest[min(3, len(rest)-1):]
 	}
-	for rest[0].Is('(') {
-		rest = rest[1:]
-	}
-	return !rest[0].IsWord(query, "select", "insert", "update", "delete", "replace", "with", "values")
+	return !beginsWithRows(query, rest)
 }
 
 // isSeveral reports whether query is a multi-statement string; true in doubt.

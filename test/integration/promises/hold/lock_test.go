@@ -79,6 +79,8 @@ func TestStatementsThatCommitAreRefusedAfterHold(t *testing.T) {
 		for _, query := range []string{"TRUNCATE TABLE things", "CREATE TABLE made (id integer)", "DROP TABLE things",
 			"/*!50000 DROP TABLE things */", "ALTER TABLE things ADD COLUMN m integer", "LOCK TABLES things WRITE",
 			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "SELECT 1; DROP TABLE things",
+			"SET @x = 1; DROP TABLE things", "SET DEFAULT ROLE NONE", "SET STATEMENT lock_wait_timeout = 9 FOR DROP TABLE things",
+			"SET STATEMENT lock_wait_timeout = 9 FOR COMMIT", "SET STATEMENT lock_wait_timeout = 9 FOR ROLLBACK TO SAVEPOINT x",
 			`SELECT 'a\'; DROP TABLE things -- '`} {
 			if _, err := tx.ExecContext(sqlfence.Bypass(t.Context(), "a test"), query); !errors.Is(err, sqlfence.ErrUnguardable) {
 				t.Errorf("%s: %v", query, err)
