@@ -190,7 +190,8 @@ func TestWritesToTheSchemaAreRefused(t *testing.T) {
 		if len(tables) > 0 {
 			want = guard.Refuse
 		}
-		for _, name := range []string{"sqlite_schema", "SQLite_Master", "main.sqlite_schema", `temp."sqlite_temp_schema"`, "[sqlite_temp_master]"} {
+		for _, name := range []string{"sqlite_schema", "SQLite_Master", "main.sqlite_schema", `temp."sqlite_temp_schema"`, "[sqlite_temp_master]",
+			"sqlite_dbpage", `main."SQLite_DBPage"`} {
 			for _, query := range []string{
 				"UPDATE % SET sql = replace(sql, 'a', 'b')", "DELETE FROM % WHERE name = 'x'", "INSERT INTO % (name) VALUES ('x')",
 				"REPLACE INTO % (name) VALUES ('x')", "SELECT 1; UPDATE % SET name = 'x'", "WITH w AS (SELECT 1) UPDATE % SET name = 'x'",
@@ -204,7 +205,16 @@ func TestWritesToTheSchemaAreRefused(t *testing.T) {
 				t.Errorf("%d tables: a read of %s: %v, want pass", len(tables), name, p.Verdict)
 			}
 		}
-		for _, query := range []string{"PRAGMA writable_schema = ON", "PRAGMA table_info(fencing_tokens)", "CREATE TABLE sqlite_x (a)"} {
+		for _, query := range []string{
+			"CREATE VIRTUAL TABLE temp.pages USING sqlite_dbpage", "create virtual table if not exists pages using/**/\"SQLite_DBpage\"()",
+			"CREATE VIRTUAL TABLE pages USING 'sqlite_dbpage'",
+		} {
+			if p := r.Plan(query); p.Verdict != want {
+				t.Errorf("%d tables: %s: %v, want %v", len(tables), query, p.Verdict, want)
+			}
+		}
+		for _, query := range []string{"PRAGMA writable_schema = ON", "PRAGMA table_info(fencing_tokens)", "CREATE TABLE sqlite_x (a)",
+			"CREATE VIRTUAL TABLE notes USING fts5(sqlite_dbpage)"} {
 			if p := r.Plan(query); p.Verdict != guard.Pass {
 				t.Errorf("%d tables: %s: %v, want pass", len(tables), query, p.Verdict)
 			}

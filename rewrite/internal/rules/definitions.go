@@ -63,7 +63,10 @@ func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Span) int32 {
 // isWritten reports whether the words from token lo to token i, before a table's name, write to the table. creates
 // reports whether the words belong to a CREATE.
 //
-//	UPDATE [ONLY] | INTO | DELETE FROM [ONLY] | COPY | CREATE TRIGGER ... ON | CREATE RULE ... TO
+//	UPDATE [ONLY] | INTO | DELETE FROM [ONLY] | COPY | CREATE TRIGGER ... ON | CREATE RULE ... TO |
+//	CREATE VIRTUAL TABLE ... USING
+//
+// The module of a virtual table counts as written, because the new table may be another name of the module's own table.
 func isWritten(t *read.Text, lo, i int32, creates bool) bool {
 	for i > lo && (t.Tokens[i].Is('(') || t.Tokens[i].Is('.') || t.Tokens[i+1].Is('.') || t.Word(i, "only", "binary")) {
 		i--
@@ -71,7 +74,7 @@ func isWritten(t *read.Text, lo, i int32, creates bool) bool {
 	switch {
 	case i < lo:
 		return false
-	case creates && t.Word(i, "on", "to"):
+	case creates && (t.Word(i, "on", "to") || t.Word(i, "using") && t.Word(lo+1, "virtual")):
 		return true
 	}
 	return t.Word(i, "update", "into", "copy") || i > lo && t.Word(i, "from") && t.Word(i-1, "delete")
