@@ -74,7 +74,7 @@ func TestSQLiteCodes(t *testing.T) {
 		{25, false, true, true},
 		{19, false, false, false},
 		{sqliteCheck, false, true, true},
-		{sqliteDatatype, false, true, true},
+		{sqliteDatatype, false, false, false},
 		{sqliteNotNull, false, false, true},
 		{sqliteKey, false, false, true},
 		{sqliteUnique, false, false, true},

@@ -53,6 +53,37 @@ func TestObserveRunsNothingTwice(t *testing.T) {
 	})
 }
 
+// In a transaction SQLite keeps the rows that an INSERT wrote before a value of the wrong type for a STRICT table.
+func TestObserveInsertsNoRowTwiceAfterATypeError(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite {
+			t.Skip("only SQLite has STRICT tables")
+		}
+		w := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
+		w.Reset(t, 9)
+		w.Exec(t, "DROP TABLE books")
+		w.Exec(t, "CREATE TABLE books (id integer PRIMARY KEY, isbn text, price integer DEFAULT 10, fence_token integer) STRICT")
+		for _, query := range []string{
+			"INSERT INTO books (isbn) VALUES ('a'), (x'62')", "INSERT OR IGNORE INTO books (isbn) VALUES ('a'), (x'62')",
+		} {
+			tx, err := w.DB.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.ExecContext(harness.Holding(t, 10), query); err == nil {
+				t.Errorf("%s: no error", query)
+			}
+			var rows int
+			if err := tx.QueryRow("SELECT count(*) FROM books").Scan(&rows); err != nil || rows > 1 {
+				t.Errorf("%s: %d rows, %v; want at most 1", query, rows, err)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestObserveOnAFullDisk(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
