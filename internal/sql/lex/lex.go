@@ -150,6 +150,10 @@ func (s *scanner) blank() *Error {
 				return err
 			}
 		case c == firstOfMark && s.rules.ByteOrderMark.Is() && strings.HasPrefix(s.src[s.pos:], "\uFEFF"):
+			if n := len(s.toks); n > 0 && s.toks[n-1].Kind == Number && int(s.toks[n-1].End) == s.pos {
+				s.fail(s.pos, "SQLite takes a byte order mark right behind a number for a part of it; put a blank "+
+					"between them")
+			}
 			s.pos += 3
 		default:
 			return nil

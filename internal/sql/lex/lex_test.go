@@ -87,6 +87,8 @@ var (
 		`'\' 'a''b'`:        `t:'\' t:'a''b'`,
 		"\ufeffa\ufeffb":    "w:a\ufeffb",
 		"a \ufeff b":        "w:a w:b",
+		"1 \ufeff2\n":       "n:1 n:2",
+		"a = .5\ufeff":      "error: SQLite takes a byte order mark right behind a number for a part of it; put a blank between them",
 		"--a\rb\nc":         "w:c",
 		"/*/**/a":           "w:a",
 		"/* /* */ a":        "w:a",
