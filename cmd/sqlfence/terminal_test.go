@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,43 +155,5 @@ func TestNarrowTerminal(t *testing.T) {
 	}
 	if n := len(lines); n < 4 || !strings.HasPrefix(lines[n-2], "  …") || strings.TrimSpace(lines[n-1]) != "^" {
 		t.Errorf("%q, want a part of the statement, and a caret", lines)
-	}
-}
-
-// On a terminal a watch draws a page, again and again in the same place, until ^C.
-func TestWatchOnATerminal(t *testing.T) {
-	program := newProgram(t)
-	t.Setenv("TERM", "xterm")
-	keys, screen := terminal(t)
-	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	watch := exec.Command(program)
-	watch.Args = []string{"sqlfence", "watch", "--interval", "5ms"}
-	watch.Stdin, watch.Stdout, watch.Stderr = screen, screen, screen
-	watch.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := watch.Start(); err != nil {
-		t.Fatal(err)
-	}
-	screen.Close()
-	issued, seen := false, false
-	for drawn := bufio.NewScanner(keys); drawn.Scan(); { // ends with an error when the program has
-		line := drawn.Text()
-		switch {
-		case !issued && strings.HasPrefix(line, "\x1b[Hsqlfence watch "):
-			issued = true
-			if status := cli.Main([]string{"tokens", "issue", "books", "--reason", "test"}, nil, new(strings.Builder), io.Discard); status != 0 {
-				t.Fatalf("issue: status %d", status)
-			}
-		case !seen && strings.HasPrefix(line, "books  1 "):
-			seen = true
-			if _, err := keys.WriteString("\x03"); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	err := watch.Wait()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 130 || !seen {
-		t.Errorf("%v, the new token was drawn: %v; want status 130", err, seen)
 	}
 }

@@ -8,19 +8,13 @@ import (
 	"golang.org/x/term"
 )
 
-// size returns the size of the terminal that the standard output is connected to; 0 if the output is no terminal.
-func (a *answers) size() (columns, rows int) {
-	f, ok := a.w.(*os.File)
-	if !ok {
-		return 0, 0
-	}
-	columns, rows, _ = term.GetSize(int(f.Fd())) // 0 with an error
-	return columns, rows
-}
-
 // columns returns the width of the terminal; 0 if the output is no terminal, so that lines aren't broken.
 func (a *answers) columns() int {
-	columns, _ := a.size()
+	f, ok := a.w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, _ := term.GetSize(int(f.Fd())) // 0 with an error
 	return columns
 }
 

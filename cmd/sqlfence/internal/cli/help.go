@@ -83,8 +83,7 @@ var jsonHelp = map[string]string{
 	"watch": `for each line {"at", "event": "token", ` + tokenJSON + `, "lease", "holder", "acquired_at", "gone"}: ` +
 		`lease is held or none, and missing if no leases are kept; or {"at", "event": "wait", "name", "who", ` +
 		`"since", "for", "does", "began", "gone"}: for is the session that must end first, does its state, began the ` +
-		`start of its transaction; or {"at", "event": "count", "what", "table", "statement", "error", "resource", ` +
-		`"program", "more", "total"}: what is refused, would refuse, contended or lost`,
+		`start of its transaction`,
 	"run": `nothing: the output is the command's`,
 }
 

@@ -36,10 +36,8 @@ func (a *app) write(answer any, people func()) error {
 	return encoder.Encode(answer)
 }
 
-func (a *app) table(names []string, rows [][]string) { writeTable(a.out, names, rows) }
-
-func writeTable(out io.Writer, names []string, rows [][]string) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func (a *app) table(names []string, rows [][]string) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{names}, rows...) {
 		for i, cell := range row {
 			row[i] = visible(cell)

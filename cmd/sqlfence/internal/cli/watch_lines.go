@@ -32,11 +32,6 @@ func (l *lines) show(found look) error {
 			return errEnough
 		}
 	}
-	for c, n := range l.last.counts { // of a program that doesn't answer
-		if _, ok := found.counts[c]; !ok && found.counts != nil {
-			found.counts[c] = n
-		}
-	}
 	l.last = found
 	return nil
 }
@@ -50,7 +45,7 @@ type news struct {
 type (
 	event struct {
 		At    string `json:"at"`
-		Event string `json:"event"` // token, wait or count
+		Event string `json:"event"` // token or wait
 	}
 	tokenNews struct {
 		event
@@ -62,16 +57,9 @@ type (
 		database.Wait
 		Gone bool `json:"gone"`
 	}
-	countNews struct {
-		event
-		counted
-		More  int64 `json:"more"`
-		Total int64 `json:"total"`
-	}
 )
 
-// changed returns the names and waits that are gone, then new and changed names and waits, then the increments of the
-// counts.
+// changed returns the names that are gone, then new and changed names, and the same of the waits.
 func changed(before, now look) (all []news) {
 	at := moment(time.Now())
 	gone, added := differences(before.names, now.names, func(w watched) any { return w.Name })
@@ -89,17 +77,6 @@ func changed(before, now look) (all []news) {
 	for _, w := range begun {
 		if !slices.ContainsFunc(before.waits, func(b database.Wait) bool { return b.ID() == w.ID() }) {
 			all = append(all, news{waitNews{event{at, "wait"}, w, false}, at, waitText(w)})
-		}
-	}
-	for _, c := range inOrder(now.counts) {
-		total := now.counts[c]
-		more := total - before.counts[c]
-		if more < 0 { // the program has restarted
-			more = total
-		}
-		if more > 0 {
-			all = append(all, news{countNews{event{at, "count"}, c, more, total}, at,
-				fmt.Sprintf("%s  %s: %d more, %d in all", visible(c.Program), visible(c.String()), more, total)})
 		}
 	}
 	return all

@@ -1,20 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
-	"net/url"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/metrics"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -22,7 +15,6 @@ import (
 type look struct {
 	names   []watched
 	waits   []database.Wait
-	counts  map[counted]int64
 	unshown []string // reasons why a part isn't shown
 }
 
@@ -34,22 +26,11 @@ type watched struct {
 	AcquiredAt string `json:"acquired_at,omitempty"`
 }
 
-// A counted is something that programs count.
-type counted struct {
-	What      string `json:"what"` // refused, would refuse; contended, lost
-	Table     string `json:"table,omitempty"`
-	Statement string `json:"statement,omitempty"` // the statement's verb
-	Error     string `json:"error,omitempty"`     // the kind of the error, such as stale
-	Resource  string `json:"resource,omitempty"`  // the resource of a lease
-	Program   string `json:"program"`             // host and port, or as Prometheus calls it
-}
-
-// A watcher queries the database and the programs.
+// A watcher queries the database.
 type watcher struct {
-	ledger  *ledger
-	leases  *lease.Leases
-	only    []string // a name, or none for all
-	metrics []string // addresses
+	ledger *ledger
+	leases *lease.Leases
+	only   []string // a name, or none for all
 }
 
 // look queries the state once. It returns an error only if the tokens can't be read.
@@ -71,12 +52,6 @@ func (w *watcher) look(ctx context.Context) (look, error) {
 	}
 	found.waits = slices.DeleteFunc(waits,
 		func(wait database.Wait) bool { return wait.Name != "" && w.isLeftOut(wait.Name) })
-	found.counts = make(map[counted]int64)
-	for _, address := range w.metrics {
-		if err := count(ctx, address, found.counts); err != nil && ctx.Err() == nil {
-			found.unshown = append(found.unshown, fmt.Sprintf("metrics aren't shown: %v", err))
-		}
-	}
 	return found, nil
 }
 
@@ -114,48 +89,4 @@ func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
 		}
 	}
 	return all
-}
-
-// patience is how long a program may take to answer.
-const patience = 5 * time.Second
-
-// count adds the counts of the program at an address. The metrics have the names of OpenTelemetry's exporter.
-func count(ctx context.Context, address string, to map[counted]int64) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	samples, err := metrics.Read(ctx, &http.Client{Timeout: patience}, address, "sqlfence_")
-	if err != nil {
-		return err
-	}
-	for _, s := range samples {
-		of := s.Labels
-		c := counted{Program: cmp.Or(of["instance"], u.Host)}
-		switch s.Name {
-		case "sqlfence_writes_total":
-			c.What = of["sqlfence_outcome"]
-			c.Table, c.Statement, c.Error = of["db_collection_name"], of["db_operation_name"], of["error_type"]
-		case "sqlfence_lease_events_total":
-			c.What, c.Resource = of["sqlfence_lease_event"], of["sqlfence_resource"]
-		}
-		if slices.Contains([]string{"refused", "would refuse", "contended", "lost"}, c.What) {
-			to[c] += int64(s.Value)
-		}
-	}
-	return nil
-}
-
-// String describes the counted event, as text to follow the count.
-func (c counted) String() string {
-	if c.Resource != "" {
-		return fmt.Sprintf("%s: the lease of %s", c.What, c.Resource)
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", c.What, c.Statement, c.Table)) + " (" + c.Error + ")"
-}
-
-func inOrder(counts map[counted]int64) []counted {
-	return slices.SortedFunc(maps.Keys(counts), func(x, y counted) int {
-		return strings.Compare(x.String()+x.Program, y.String()+y.Program)
-	})
 }
