@@ -182,12 +182,15 @@ func TestListOfFindingsIsThatOfTheCode(t *testing.T) {
 	b.WriteString("# Findings of verify\n\nThis page is written by `go test ./internal/catalogue -run TestListOfFindings -update`. " +
 		"[Verify](../verify.md) has\nhow to get the findings.\n\nA *fault* means that a table isn't guarded or that every guarded write fails. A *warning* means that " +
 		"a stale write or a\nwrite without a token may land, or that writes fail without need. A *note* requires no action. A finding may have a more\nspecific remedy than its code.\n")
-	for _, k := range Kinds {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", k.Code, wrapped("*"+k.Levels+".* "+k.Means))
-		if k.Details != "" {
-			fmt.Fprintf(&b, "\n%s\n", wrapped(k.Details))
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", k.code, wrapped("*"+k.levels+".* "+k.means))
+		if k.details != "" {
+			fmt.Fprintf(&b, "\n%s\n", wrapped(k.details))
 		}
-		fmt.Fprintf(&b, "\n%s\n", wrapped("Remedy: "+k.Remedy))
+		fmt.Fprintf(&b, "\n%s\n", wrapped("Remedy: "+Remedies[k.code]))
+	}
+	if len(kinds) != len(Remedies) {
+		t.Errorf("%d kinds, and %d remedies", len(kinds), len(Remedies))
 	}
 	is, err := os.ReadFile(name)
 	if err != nil && !*update {
@@ -217,12 +220,12 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Each Finding in the code has a code that Kinds lists, with the same level.
+// Each Finding in the code has a code that kinds lists, with the same level.
 func TestFindingsHaveKinds(t *testing.T) {
 	names := map[string]string{"Fault": "fault", "Warning": "warning", "": "note"}
 	levels, found := make(map[string]string), 0
-	for _, k := range Kinds {
-		levels[k.Code] = k.Levels
+	for _, k := range kinds {
+		levels[k.code] = k.levels
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
