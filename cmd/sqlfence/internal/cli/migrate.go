@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -68,25 +66,16 @@ func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []c
 // a query for the file.
 func isDone(ctx context.Context, source database.Source, db *sql.DB, file string) (bool, error) {
 	if question, ok := source.LaterFiles[file]; ok {
-		var found int
-		err := db.QueryRowContext(trusted.Context(ctx, question), question).Scan(&found)
-		if errors.Is(err, sql.ErrNoRows) {
-			return false, nil
-		}
-		return err == nil, err
+		found, err := dialectopt.Texts(ctx, db, question)
+		return len(found) > 0, err
 	}
 	_, table, _ := strings.Cut(strings.TrimSuffix(file, ".up.sql"), "_")
-	look := "SELECT 1 FROM " + table + " WHERE 1 = 0"
-	rows, err := db.QueryContext(trusted.Context(ctx, look), look)
-	if err == nil {
-		err = errors.Join(rows.Err(), rows.Close())
-	}
-	if err != nil && source.IsMissing(err) {
+	t := setuperr.Table{Name: table, SQL: source.Place(table), Privileges: "SELECT"}
+	switch err := dialectopt.EachRow(ctx, db, nil, "SELECT 1 FROM "+table+" WHERE 1 = 0"); {
+	case setuperr.Lacks(err, t):
 		return false, nil
+	case err != nil:
+		return false, dialectopt.Explain(ctx, db, err, t)
 	}
-	if err != nil {
-		err = dialectopt.Explain(ctx, db, err, setuperr.Table{Name: table, SQL: source.Place(table),
-			Privileges: "SELECT"})
-	}
-	return err == nil, err
+	return true, nil
 }

@@ -27,9 +27,6 @@ type Database struct {
 	// true if a database that doesn't exist may be made.
 	parse func(dsn string, create bool) (driverDSN string, secrets []string, err error)
 
-	// IsMissing reports whether an error says that a table doesn't exist.
-	IsMissing func(error) bool
-
 	// leases returns the options with which a release wakes waiters; nil if waiters poll.
 	leases func(dsn string) []lease.Option
 

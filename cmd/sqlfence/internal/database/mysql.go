@@ -8,7 +8,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
@@ -22,7 +21,6 @@ var mysqlServer = &Database{
 	parse:     parseMySQL,
 	delimiter: ";;",
 	waits:     waitsMySQL,
-	IsMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_update.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",
 		"00005_ledger_delete.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_delete_v1'",

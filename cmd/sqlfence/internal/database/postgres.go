@@ -9,21 +9,19 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 )
 
 var postgres = &Database{
-	Name:      "postgres",
-	schemes:   []string{"postgres://", "postgresql://"},
-	driver:    "pgx",
-	nowhere:   "postgres://127.0.0.1",
-	Dialect:   sqlfence.Postgres,
-	Text:      pg.Text,
-	parse:     parsePostgres,
-	leases:    listening,
-	waits:     waitsPostgres,
-	IsMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
+	Name:    "postgres",
+	schemes: []string{"postgres://", "postgresql://"},
+	driver:  "pgx",
+	nowhere: "postgres://127.0.0.1",
+	Dialect: sqlfence.Postgres,
+	Text:    pg.Text,
+	parse:   parsePostgres,
+	leases:  listening,
+	waits:   waitsPostgres,
 	LaterFiles: map[string]string{
 		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'
 AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +

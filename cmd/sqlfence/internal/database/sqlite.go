@@ -18,14 +18,13 @@ import (
 )
 
 var sqlite = &Database{
-	Name:      "sqlite",
-	schemes:   []string{"sqlite:"},
-	driver:    "sqlite",
-	nowhere:   ":memory:",
-	Dialect:   sqlfence.SQLite,
-	Text:      lite.Text,
-	parse:     parseSQLite,
-	IsMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+	Name:    "sqlite",
+	schemes: []string{"sqlite:"},
+	driver:  "sqlite",
+	nowhere: ":memory:",
+	Dialect: sqlfence.SQLite,
+	Text:    lite.Text,
+	parse:   parseSQLite,
 	LaterFiles: map[string]string{
 		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master " +
 			"WHERE type = 'trigger' AND name LIKE 'sqlfence_ledger_%' AND " +
