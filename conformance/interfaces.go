@@ -3,13 +3,13 @@ package conformance
 //lint:file-ignore SA1019 base drivers may have nothing newer than what is deprecated
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"io"
 	"reflect"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 var interfaceChecks = []check{
@@ -49,7 +49,7 @@ func connectionInterfaces(s *side) {
 			reflect.TypeFor[driver.QueryerContext](),
 			reflect.TypeFor[driver.NamedValueChecker]()))
 		for _, query := range []string{"SELECT 1", "UPDATE books SET price = 20 WHERE id = 1"} {
-			stmt := must(prepare(s.ctx, c, query))
+			stmt := must(basedriver.Prepare(s.ctx, c, query))
 			s.offers("statement, at least", implemented(stmt, reflect.TypeFor[driver.StmtExecContext](),
 				reflect.TypeFor[driver.StmtQueryContext](),
 				reflect.TypeFor[driver.NamedValueChecker](), reflect.TypeFor[driver.ColumnConverter]()))
@@ -59,13 +59,6 @@ func connectionInterfaces(s *side) {
 	})
 }
 
-func prepare(ctx context.Context, c driver.Conn, query string) (driver.Stmt, error) {
-	if c, ok := c.(driver.ConnPrepareContext); ok {
-		return c.PrepareContext(ctx, query)
-	}
-	return c.Prepare(query)
-}
-
 func rowsInterfaces(s *side) {
 	queries := []string{"SELECT id, price FROM books"}
 	if s.dialect.returning {
@@ -73,31 +66,15 @@ func rowsInterfaces(s *side) {
 	}
 	s.onConn(func(c driver.Conn) {
 		for _, query := range queries {
-			if rows, err := queryConn(s.ctx, c, query); !errors.Is(err, driver.ErrSkip) {
+			if rows, err := basedriver.Query(s.ctx, c, query, nil); !basedriver.IsSkip(err) {
 				s.showRows(query, rows, err)
 			}
-			stmt := must(prepare(s.ctx, c, query))
-			rows, err := driver.Rows(nil), error(nil)
-			if q, ok := stmt.(driver.StmtQueryContext); ok {
-				rows, err = q.QueryContext(s.ctx, nil)
-			} else {
-				rows, err = stmt.Query(nil)
-			}
+			stmt := must(basedriver.Prepare(s.ctx, c, query))
+			rows, err := basedriver.QueryStmt(s.ctx, stmt, nil)
 			s.showRows(query+", prepared", rows, err)
 			s.show("closing", stmt.Close())
 		}
 	})
-}
-
-// queryConn sends a query as database/sql does: it prepares the query after driver.ErrSkip.
-func queryConn(ctx context.Context, c driver.Conn, query string) (driver.Rows, error) {
-	switch c := c.(type) {
-	case driver.QueryerContext:
-		return c.QueryContext(ctx, query, nil)
-	case driver.Queryer:
-		return c.Query(query, nil)
-	}
-	return nil, driver.ErrSkip
 }
 
 func (s *side) showRows(step string, rows driver.Rows, err error) {

@@ -5,7 +5,8 @@ package conformance
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 type recConn struct {
@@ -44,27 +45,17 @@ func (c *recConn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-func (c *recConn) ExecContext(
-	ctx context.Context, query string, args []driver.NamedValue,
-) (res driver.Result, err error) {
-	base, ok := c.Conn.(driver.ExecerContext)
-	if !ok {
-		return nil, driver.ErrSkip // also where it has driver.Execer: it is prepared then
-	}
-	if res, err = base.ExecContext(ctx, query, args); !errors.Is(err, driver.ErrSkip) {
+func (c *recConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	res, err := basedriver.Exec(ctx, c.Conn, query, args)
+	if !basedriver.IsSkip(err) {
 		c.r.add(ctx, "exec", query)
 	}
 	return res, err
 }
 
-func (c *recConn) QueryContext(
-	ctx context.Context, query string, args []driver.NamedValue,
-) (rows driver.Rows, err error) {
-	base, ok := c.Conn.(driver.QueryerContext)
-	if !ok {
-		return nil, driver.ErrSkip
-	}
-	if rows, err = base.QueryContext(ctx, query, args); !errors.Is(err, driver.ErrSkip) {
+func (c *recConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, err := basedriver.Query(ctx, c.Conn, query, args)
+	if !basedriver.IsSkip(err) {
 		c.r.add(ctx, "query", query)
 	}
 	return c.r.rows(rows, err)
@@ -74,14 +65,8 @@ func (c *recConn) Begin() (driver.Tx, error) {
 	return c.BeginTx(context.Background(), driver.TxOptions{})
 }
 
-func (c *recConn) BeginTx(ctx context.Context, opts driver.TxOptions) (tx driver.Tx, err error) {
-	if base, ok := c.Conn.(driver.ConnBeginTx); ok {
-		tx, err = base.BeginTx(ctx, opts)
-	} else if opts != (driver.TxOptions{}) {
-		return nil, errors.New("conformance: the driver has no transaction options")
-	} else {
-		tx, err = c.Conn.Begin()
-	}
+func (c *recConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	tx, err := basedriver.Begin(ctx, c.Conn, opts)
 	c.r.add(ctx, "begin", "")
 	if err != nil {
 		return nil, err
@@ -95,24 +80,13 @@ func (c *recConn) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (c *recConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	s, err := prepare(ctx, c.Conn, query)
+	s, err := basedriver.Prepare(ctx, c.Conn, query)
 	c.r.add(ctx, "prepare", query)
 	if err != nil {
 		return nil, err
 	}
 	c.r.opened("statements", 1)
 	return &recStmt{Stmt: s, conn: c, query: query}, nil
-}
-
-func unnamed(args []driver.NamedValue) ([]driver.Value, error) {
-	values := make([]driver.Value, len(args))
-	for i, a := range args {
-		if a.Name != "" {
-			return nil, errors.New("conformance: the driver has no named arguments")
-		}
-		values[i] = a.Value
-	}
-	return values, nil
 }
 
 type recStmt struct {
@@ -144,24 +118,10 @@ func (s *recStmt) ColumnConverter(i int) driver.ValueConverter {
 
 func (s *recStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	s.conn.r.add(ctx, "stmt exec", s.query)
-	if base, ok := s.Stmt.(driver.StmtExecContext); ok {
-		return base.ExecContext(ctx, args)
-	}
-	values, err := unnamed(args)
-	if err != nil {
-		return nil, err
-	}
-	return s.Stmt.Exec(values)
+	return basedriver.ExecStmt(ctx, s.Stmt, args)
 }
 
 func (s *recStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	s.conn.r.add(ctx, "stmt query", s.query)
-	if base, ok := s.Stmt.(driver.StmtQueryContext); ok {
-		return s.conn.r.rows(base.QueryContext(ctx, args))
-	}
-	values, err := unnamed(args)
-	if err != nil {
-		return nil, err
-	}
-	return s.conn.r.rows(s.Stmt.Query(values))
+	return s.conn.r.rows(basedriver.QueryStmt(ctx, s.Stmt, args))
 }
