@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 func token(name string, value int64) sqlfence.Token { return sqlfence.Token{Name: name, Value: value} }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 var sentinels = []error{

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/fenced"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A name in two normalization forms is one name.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 )
 
 // The suite must be able to fail. Each sabotage is a fault that a driver or a

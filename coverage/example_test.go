@@ -10,8 +10,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/coverage"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/nonce"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 func init() { nonce.Fix("nonce") }

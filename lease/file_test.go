@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A file is a fake of SQLite, as a [server] is of PostgreSQL. It has one writer at a time, and readers see committed

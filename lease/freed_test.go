@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 	"github.com/sqlfence/sqlfence/lease"
 )
 

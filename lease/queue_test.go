@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/hedge"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // first reports whether a waiter is the first in its queue.

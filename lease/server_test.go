@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A server is a fake PostgreSQL. It recognizes the statements of package lease by their text, and has their effects; an

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 const benchmarked = "UPDATE books SET price=$1 WHERE id=$2"

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // ofBytes returns a plan that takes about n bytes with a short query.

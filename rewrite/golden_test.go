@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/golden"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/test/golden"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // oneGoroutine skips a long test without other goroutines under the race detector, which would find nothing and take

@@ -7,8 +7,8 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 )
 
 // If a change of a statement means nothing to the database, it must mean nothing to the rewriter: the plan has the same

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 )
 
 // A missed is a statement whose plan isn't in the cache. %d makes its texts different.

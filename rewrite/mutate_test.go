@@ -9,9 +9,9 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )

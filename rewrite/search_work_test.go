@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // manyNames returns n names, which share most of their bytes in several ways.

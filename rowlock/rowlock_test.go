@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // unknown is a database of a driver that sqlfence doesn't know. Nothing may be

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A registration has the table's and columns' names as the database stores them, and the rules in the syntax of

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // Each folder begins with the ledger, and has what the tools look for in the names and texts.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/hedge"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A ledger is a fake of the database. Its statements wait until the test lets them continue, or until their context

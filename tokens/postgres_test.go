@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 

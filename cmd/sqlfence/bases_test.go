@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 
 	"github.com/go-sql-driver/mysql"
 )

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/cli"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 // terminal opens a pseudo terminal. Text written to keys is typed on the terminal.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/cleanup"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // newDB returns a pool of at most two connections, to a database without errors.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // The refusal of a missing token lists the context's tokens. Under a Bypass without a reason the error states that the

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/nonce"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 func init() { nonce.Fix("nonce") }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 var keyed = sqlfence.WithTable("books", fenced, sqlfence.Key("id"))

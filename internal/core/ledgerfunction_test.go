@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A catalogue stands for a PostgreSQL server. Its ledger may have the function.

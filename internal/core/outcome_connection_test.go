@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A resettingConn runs a function of the test when the pool hands it out. The pointers hold whether the connection is

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 )
 
 // An outcomeEnd is how a call of the base driver ends.

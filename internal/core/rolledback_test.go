@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // If a server rolls back a transaction after a deadlock and continues, no guarded write follows in the transaction, and

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 

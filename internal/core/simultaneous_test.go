@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // A connection queries the session's sql_mode before the first guarded write, and again before an upsert after a SET.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 const twoWrites = "WITH b AS (UPDATE books SET price = $1 RETURNING id), p AS (DELETE FROM pens WHERE id = $2) SELECT id FROM b"

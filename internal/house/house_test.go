@@ -22,8 +22,9 @@ import (
 // layers are the packages of the root module. A package imports only packages of earlier lines.
 var layers = [][]string{
 	{"schema/issuers", "schema/mysql", "schema/postgres", "schema/sqlite"},
-	{"internal/basedriver", "internal/editlock", "internal/fact", "internal/fakedb", "internal/fault", "internal/golden", "internal/hedge", "internal/lost",
-		"internal/need", "internal/nfc", "internal/nonce", "internal/poll", "internal/random", "internal/share", "internal/trusted"},
+	{"internal/test/fakedb", "internal/test/golden", "internal/test/need", "internal/test/random"},
+	{"internal/basedriver", "internal/editlock", "internal/fact", "internal/fault", "internal/hedge", "internal/lost",
+		"internal/nfc", "internal/nonce", "internal/poll", "internal/share", "internal/trusted"},
 	{"internal/dberr"},
 	{"internal/cleanup"},
 	{"internal/sqltext", "internal/stop"},
@@ -49,7 +50,7 @@ var layers = [][]string{
 
 const module = "github.com/sqlfence/sqlfence"
 
-// A package imports only packages of earlier layers.
+// A package imports only packages of earlier layers, and only tests import packages in internal/test.
 func TestImportsPointOneWay(t *testing.T) {
 	inRoot(t)
 	below := make(map[string]int)
@@ -73,6 +74,9 @@ func TestImportsPointOneWay(t *testing.T) {
 				continue
 			}
 			to = path.Join(".", to)
+			if strings.HasPrefix(to, "internal/test/") {
+				t.Errorf("%s imports %s, which is for tests", name, to)
+			}
 			if layer, known := below[to]; !known || layer >= own {
 				t.Errorf("%s imports %s, which isn't below it", name, to)
 			}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // An answering server throws the guard's error with the facts in says, and answers each query by the words in it.

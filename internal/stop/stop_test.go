@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/cleanup"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/stop"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 )
 
 // mysqlError has the form of a server's error.

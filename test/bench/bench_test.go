@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 // TestMain runs the tests, unless the process was started as a worker or as the etcd server of a benchmark.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 // PostgresURL returns the URL of SQLFENCE_POSTGRES_DSN. Without one the test is skipped or fails: see [need.Server].

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 

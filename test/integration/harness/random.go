@@ -3,7 +3,7 @@ package harness
 import (
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 )
 
 // Seed is [random.Seed]. After a change to what a random test is about, give that test other seeds, and more rounds.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 
 	"github.com/go-sql-driver/mysql"
 )

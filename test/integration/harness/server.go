@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 // Chown gives a file to the owner, if there is one.

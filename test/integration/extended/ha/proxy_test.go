@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 

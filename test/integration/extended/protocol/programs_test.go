@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )

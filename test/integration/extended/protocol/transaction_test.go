@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/fencepgx"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/golden"
+	"github.com/sqlfence/sqlfence/internal/test/golden"
 )
 
 // An effectSample is a statement of the corpus in rewrite/testdata.

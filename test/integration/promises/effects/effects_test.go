@@ -16,7 +16,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 	"github.com/sqlfence/sqlfence/rewrite"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/random"
+	"github.com/sqlfence/sqlfence/internal/test/random"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )

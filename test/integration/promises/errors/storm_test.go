@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/contrib/fenceasynq"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 	"github.com/sqlfence/sqlfence/tokens"

@@ -16,7 +16,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 

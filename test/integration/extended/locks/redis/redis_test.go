@@ -11,7 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/contrib/fenceredis"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

@@ -14,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/sqlfence/sqlfence/contrib/fencezookeeper"
-	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
