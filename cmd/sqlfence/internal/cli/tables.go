@@ -20,31 +20,27 @@ single-use, optional, unfenced-inserts, exempt, serial:COLUMN, required-serial:C
 observe. Write a name that contains = , or : in double quotes. Each --tables FILE registers the tables of a program,
 which writes the file with schema.Registration.`
 
-// rules are the rules of --table by their names, with the number of their arguments, and the rule in Go.
+// rules are the rules of --table by their names, with the number of their arguments.
 var rules = map[string]struct {
 	arguments int
-	inGo      string
 	make      func(args []string) sqlfence.Rule
 }{
-	"row-fence":  {1, "RowFence", func(a []string) sqlfence.Rule { return sqlfence.RowFence(a[0]) }},
-	"ledger":     {0, "Ledger", func([]string) sqlfence.Rule { return sqlfence.Ledger() }},
-	"resource":   {1, "Resource", func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
-	"key":        {1, "Key", func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
-	"claim":      {1, "Claim", func(a []string) sqlfence.Rule { return sqlfence.Claim(a[0]) }},
-	"claimof":    {1, "ClaimOf", func(a []string) sqlfence.Rule { return sqlfence.ClaimOf(a[0]) }},
-	"sealed":     {0, "Sealed", func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
-	"single-use": {0, "SingleUse", func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
-	"optional":   {0, "Optional", func([]string) sqlfence.Rule { return sqlfence.Optional() }},
-	"exempt":     {0, "Exempt", func([]string) sqlfence.Rule { return sqlfence.Exempt() }},
-	"serial":     {1, "Serial", func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
-	"sealed-from-transaction": {0, "Sealed(FromTransaction())",
-		func([]string) sqlfence.Rule { return sqlfence.Sealed(sqlfence.FromTransaction()) }},
-	"unfenced-inserts": {0, "UnfencedInserts", func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
-	"required-serial": {1, "Serial, with Required()",
-		func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
-	"edit-lock": {3, "EditLock",
-		func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
-	"observe": {0, "InMode(Observe)", func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
+	"row-fence":               {1, func(a []string) sqlfence.Rule { return sqlfence.RowFence(a[0]) }},
+	"ledger":                  {0, func([]string) sqlfence.Rule { return sqlfence.Ledger() }},
+	"resource":                {1, func(a []string) sqlfence.Rule { return sqlfence.Resource(unquoted(a[0])) }},
+	"key":                     {1, func(a []string) sqlfence.Rule { return sqlfence.Key(a[0]) }},
+	"claim":                   {1, func(a []string) sqlfence.Rule { return sqlfence.Claim(a[0]) }},
+	"claimof":                 {1, func(a []string) sqlfence.Rule { return sqlfence.ClaimOf(a[0]) }},
+	"sealed":                  {0, func([]string) sqlfence.Rule { return sqlfence.Sealed() }},
+	"single-use":              {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
+	"optional":                {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
+	"exempt":                  {0, func([]string) sqlfence.Rule { return sqlfence.Exempt() }},
+	"serial":                  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
+	"sealed-from-transaction": {0, func([]string) sqlfence.Rule { return sqlfence.Sealed(sqlfence.FromTransaction()) }},
+	"unfenced-inserts":        {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
+	"required-serial":         {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0], sqlfence.Required()) }},
+	"edit-lock":               {3, func(a []string) sqlfence.Rule { return sqlfence.EditLock(a[0], a[1], a[2]) }},
+	"observe":                 {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
 }
 
 func (a *app) tableFlag(cmd *cobra.Command) {
