@@ -12,7 +12,7 @@ import (
 // A Collector counts the outcomes of statements. Create a Collector with [New]. It is safe for concurrent use by
 // several databases.
 type Collector struct {
-	limit   int
+	limit   int // number of fingerprints
 	callers bool
 	skip    []string
 
@@ -33,11 +33,11 @@ type statement struct {
 
 // A collector's memory is bounded.
 const (
-	defaultLimit = 10_000  // number of fingerprints
-	maxText      = 4 << 10 // bytes of a fingerprint
-	maxTexts     = 1_000   // number of statements with a cached fingerprint
-	maxReasons   = 20      // number of reasons for one statement
-	maxPlaces    = 20      // number of places for one statement
+	mostStatements = 10_000  // number of fingerprints
+	maxText        = 4 << 10 // bytes of a fingerprint
+	maxTexts       = 1_000   // number of statements with a cached fingerprint
+	maxReasons     = 20      // number of reasons for one statement
+	maxPlaces      = 20      // number of places for one statement
 )
 
 // An Option configures a [Collector].
@@ -52,22 +52,13 @@ func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
 }
 
-// WithLimit sets how many fingerprints are kept. Executions of further statements are only counted by table, and in
-// [Report.Dropped]. The default is 10,000, also for a number below 1.
-func WithLimit(n int) Option {
-	return func(c *Collector) { c.limit = n }
-}
-
-// New returns an empty collector. By default it keeps 10,000 fingerprints ([WithLimit]), and no places in the program
-// ([WithCallers]).
+// New returns an empty collector. It keeps 10,000 fingerprints: executions of further statements are only counted by
+// table, and in [Report.Dropped]. By default it keeps no places in the program ([WithCallers]).
 func New(opts ...Option) *Collector {
-	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts),
+	c := &Collector{limit: mostStatements, statements: make(map[string]*statement), tables: make(map[string]*Counts),
 		others: make(map[string]*Counts), texts: make(map[string]string)}
 	for _, opt := range opts {
 		opt(c)
-	}
-	if c.limit < 1 {
-		c.limit = defaultLimit
 	}
 	return c
 }

@@ -101,7 +101,7 @@ func TestOrder(t *testing.T) {
 
 // The memory stays bounded if a program writes values into its SQL strings, or if the reasons always differ.
 func TestBounds(t *testing.T) {
-	c := coverage.New(coverage.WithLimit(3))
+	c := coverage.Limited(3)
 	for i := range 5000 {
 		c.Observe(t.Context(), event(sqlfence.Refused, fmt.Sprintf("UPDATE books SET a = %d", i), fmt.Errorf("reason %d", i)))
 	}

@@ -25,7 +25,7 @@ type Report struct {
 	// statements. Within each group the most frequent statement comes first.
 	Statements []Statement `json:"statements"`
 
-	// Dropped is the number of executions of statements that aren't in Statements, because of [WithLimit].
+	// Dropped is the number of executions of statements that aren't in Statements, because a collector keeps 10,000.
 	Dropped int64 `json:"dropped"`
 }
 
@@ -169,7 +169,7 @@ func (r Report) Check() error {
 		}
 	}
 	if r.Dropped > 0 {
-		open = append(open, fmt.Sprintf("%d executions of further statements weren't kept; raise WithLimit", r.Dropped))
+		open = append(open, fmt.Sprintf("%d executions of further statements weren't kept", r.Dropped))
 	}
 	if len(open) == 0 {
 		return nil

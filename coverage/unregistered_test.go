@@ -12,7 +12,7 @@ import (
 
 // The tables that a program writes and doesn't register are named, each database by its own registrations.
 func TestUnregistered(t *testing.T) {
-	seen := coverage.New(coverage.WithLimit(3))
+	seen := coverage.Limited(3)
 	open := func(opts ...sqlfence.Option) func(query string, tokens ...sqlfence.Token) {
 		none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }
 		db, err := sqlfence.OpenDB(fakedb.New(none), append(opts, sqlfence.WithDialect(sqlfence.Postgres), seen.Option())...)
