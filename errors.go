@@ -43,7 +43,7 @@ var (
 	ErrNoSerial = errNoSerial
 
 	// ErrLocked: another user holds the row's lock ([EditLock]).
-	ErrLocked = errors.New("sqlfence: row is locked")
+	ErrLocked = errLocked
 
 	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, got no response, so the database may have
 	// applied it. The error wraps the driver's error, except a driver.ErrBadConn that would make database/sql repeat

@@ -21,6 +21,7 @@ var (
 	errUnknownName    = core.ErrUnknownName
 	errGone           = core.ErrGone
 	errNoSerial       = core.ErrNoSerial
+	errLocked         = core.ErrLocked
 	errUnknownOutcome = core.ErrUnknownOutcome
 	errTokenLimit     = core.ErrTokenLimit
 	errInvalid        = core.ErrInvalid

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 // RetryOptions are the options of [Retry]. The zero value has the defaults. Negative values, and a MaxBackoff below
@@ -44,7 +43,13 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 		return err
 	}
 	retrying := core.Retrying{Attempts: opts.Attempts, Backoff: opts.Backoff, MaxBackoff: opts.MaxBackoff}
-	return retrying.Run(ctx, func() (again bool, err error) { return attemptTx(ctx, db, opts.Tx, fn) })
+	begin := func() (core.Tx, func() error, error) {
+		tx, err := db.BeginTx(ctx, opts.Tx)
+		return tx, func() error { return fn(ctx, tx) }, err
+	}
+	return retrying.RunTx(ctx, begin, func(err error) bool {
+		return !errors.Is(err, sql.ErrTxDone) && core.CommitUnanswered(db.Driver(), err)
+	})
 }
 
 // complete checks the options and fills in the defaults.
@@ -60,29 +65,3 @@ func (o *RetryOptions) complete() error {
 	}
 	return nil
 }
-
-// attemptTx runs fn in one transaction, and reports whether to do it again.
-func attemptTx(
-	ctx context.Context, db *sql.DB, opts *sql.TxOptions, fn func(context.Context, *sql.Tx) error,
-) (again bool, err error) {
-	tx, err := db.BeginTx(ctx, opts)
-	if err != nil {
-		return core.Retryable(err, notRetried), err
-	}
-	// Rollback does nothing after a commit, and also runs if fn panics.
-	defer tx.Rollback()
-	if err := fn(ctx, tx); err != nil {
-		return core.Retryable(err, notRetried), err
-	}
-	if err := ctx.Err(); err != nil {
-		return false, err // nothing was committed
-	}
-	err = tx.Commit()
-	if !errors.Is(err, sql.ErrTxDone) && core.CommitUnanswered(db.Driver(), err) {
-		return false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
-	}
-	return dberr.IsRolledBack(err), err
-}
-
-// notRetried are the errors that a new transaction can't change.
-var notRetried = []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome}

@@ -13,9 +13,10 @@ import (
 )
 
 var (
-	_ driver.Stmt             = (*stmt)(nil)
-	_ driver.StmtExecContext  = (*stmt)(nil)
-	_ driver.StmtQueryContext = (*stmt)(nil)
+	_ driver.Stmt              = (*stmt)(nil)
+	_ driver.StmtExecContext   = (*stmt)(nil)
+	_ driver.StmtQueryContext  = (*stmt)(nil)
+	_ driver.NamedValueChecker = (*stmt)(nil)
 )
 
 // stmt is a prepared statement that may need a guard. Only an execution has the token. So stmt holds the base driver's
@@ -120,21 +121,21 @@ func (s *stmt) place(n int) int {
 	return n
 }
 
-// checkedStmt is for a base statement with a NamedValueChecker.
-type checkedStmt struct{ *stmt }
-
-var _ driver.NamedValueChecker = checkedStmt{}
-
-// CheckNamedValue implements driver.NamedValueChecker.
-func (s checkedStmt) CheckNamedValue(v *driver.NamedValue) error {
+// CheckNamedValue implements driver.NamedValueChecker. If the base statement has none, the connection's decides, as in
+// database/sql.
+func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
+	checker, ok := s.base.(driver.NamedValueChecker)
+	if !ok {
+		return s.conn.CheckNamedValue(v)
+	}
 	n := v.Ordinal
 	v.Ordinal = s.place(n)
-	err := s.base.(driver.NamedValueChecker).CheckNamedValue(v)
+	err := checker.CheckNamedValue(v)
 	v.Ordinal = n
 	return err
 }
 
-// convertingStmt is for a base statement with a ColumnConverter.
+// convertingStmt is for a base statement with a ColumnConverter, which database/sql uses instead of its default.
 type convertingStmt struct{ *stmt }
 
 var _ driver.ColumnConverter = convertingStmt{}
@@ -144,27 +145,9 @@ func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
 	return s.base.(driver.ColumnConverter).ColumnConverter(s.place(i+1) - 1)
 }
 
-// A bothStmt is for a base statement with both interfaces.
-type bothStmt struct{ checkedStmt }
-
-var _ driver.ColumnConverter = bothStmt{}
-
-// ColumnConverter implements driver.ColumnConverter.
-func (s bothStmt) ColumnConverter(i int) driver.ValueConverter {
-	return convertingStmt{s.stmt}.ColumnConverter(i)
-}
-
-// withOptional returns s with the base statement's optional interfaces. If it has none, database/sql uses the
-// connection's NamedValueChecker, or a default.
+// withOptional returns s with the base statement's ColumnConverter, if it has one.
 func (s *stmt) withOptional() driver.Stmt {
-	_, checks := s.base.(driver.NamedValueChecker)
-	_, converts := s.base.(driver.ColumnConverter)
-	switch {
-	case checks && converts:
-		return bothStmt{checkedStmt{s}}
-	case checks:
-		return checkedStmt{s}
-	case converts:
+	if _, converts := s.base.(driver.ColumnConverter); converts {
 		return convertingStmt{s}
 	}
 	return s

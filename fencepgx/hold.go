@@ -11,7 +11,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -80,33 +79,18 @@ func Retry(ctx context.Context, db Beginner, fn func(ctx context.Context, tx pgx
 	if len(opts) > 0 {
 		with = opts[len(opts)-1]
 	}
-	return core.DefaultRetrying.Run(ctx, func() (again bool, err error) { return attempt(ctx, db, with, fn) })
+	var fenced bool
+	begin := func() (core.Tx, func() error, error) {
+		begun, err := db.BeginTx(ctx, with)
+		_, fenced = begun.(*tx)
+		return attempt{ending{ctx, begun}}, func() error { return fn(ctx, begun) }, err
+	}
+	return core.DefaultRetrying.RunTx(ctx, begin, func(err error) bool {
+		return !fenced && core.CommitUnanswered(stdlib.GetDefaultDriver(), err)
+	})
 }
 
-var notRetried = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrGone, sqlfence.ErrNoSerial,
-	sqlfence.ErrLocked, sqlfence.ErrUnknownOutcome}
+// An attempt is a transaction that is rolled back even after its context has ended.
+type attempt struct{ ending }
 
-// attempt runs fn in one transaction, and reports whether to run it again.
-func attempt(
-	ctx context.Context, db Beginner, opts pgx.TxOptions, fn func(ctx context.Context, tx pgx.Tx) error,
-) (again bool, err error) {
-	begun, err := db.BeginTx(ctx, opts)
-	if err != nil {
-		return core.Retryable(err, notRetried), err
-	}
-	defer func() {
-		// Rollback does nothing after a commit. It also runs if fn panics, and after ctx has ended.
-		_ = begun.Rollback(context.WithoutCancel(ctx))
-	}()
-	if err := fn(ctx, begun); err != nil {
-		return core.Retryable(err, notRetried), err
-	}
-	if err := ctx.Err(); err != nil {
-		return false, err // nothing was committed
-	}
-	err = begun.Commit(ctx)
-	if _, fenced := begun.(*tx); !fenced && core.CommitUnanswered(stdlib.GetDefaultDriver(), err) {
-		return false, fmt.Errorf("%w: %w", sqlfence.ErrUnknownOutcome, err)
-	}
-	return dberr.IsRolledBack(err), err
-}
+func (a attempt) Rollback() error { return a.inner.Rollback(context.WithoutCancel(a.ctx)) }

@@ -3,7 +3,6 @@ package fencepgx
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,26 +59,15 @@ func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 func (l *link) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
-	rewriter := o.Rewriter(args).(pgx.QueryRewriter)
-	made, values, err := rewriter.RewriteQuery(ctx, l.conn, query, plain(args[o.Count:]))
-	if err != nil {
-		return to, "", fmt.Errorf("rewrite query failed: %w", err) // as pgx says it
+	to, refused, err = o.Rewrite(ctx, l.conn, query, args)
+	to.Pure = false
+	if text, ok := l.prepared.Text(to.Query); ok {
+		to.Query = text
 	}
-	if text, ok := l.prepared.Text(made); ok {
-		made = text
+	if refused == "" {
+		refused = l.Misplaces(core.Request{Query: to.Query, Args: to.Args}, false)
 	}
-	var options []any
-	for _, option := range plain(args[:o.Count]) {
-		if _, is := option.(pgx.QueryRewriter); !is {
-			options = append(options, option)
-		}
-	}
-	to = basedriver.Rewritten{Query: made, Args: named(nil, append(options, values...)), Options: len(options)}
-	refused = l.Misplaces(core.Request{Query: made, Args: to.Args}, false)
-	if refused == "" && len(values) > 0 && isOption(values[0]) {
-		refused = "pgx would take the first argument that the query rewriter returns for an option; return a plain value"
-	}
-	return to, refused, nil
+	return to, refused, err
 }
 
 func isOption(v any) bool {

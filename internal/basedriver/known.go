@@ -153,7 +153,7 @@ func packageOf(t reflect.Type) string {
 }
 
 // unwrap returns the connection inside a wrapper, such as otelsql's; nil if base is no wrapper.
-func unwrap(base driver.Conn) driver.Conn {
+func unwrap(base any) driver.Conn {
 	wrapper, ok := base.(interface{ Raw() driver.Conn })
 	if !ok {
 		return nil

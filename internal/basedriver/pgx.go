@@ -48,14 +48,6 @@ func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string
 // Rewrites reports whether there is a QueryRewriter among the options.
 func (o *Options) Rewrites() bool { return o.rewriter.IsValid() }
 
-// Rewriter returns the QueryRewriter among the options of these arguments; nil if there is none.
-func (o *Options) Rewriter(args []driver.NamedValue) any {
-	if !o.Rewrites() {
-		return nil
-	}
-	return args[o.place].Value
-}
-
 // A Rewritten is the statement that a QueryRewriter returns.
 type Rewritten struct {
 	Query   string
@@ -66,14 +58,18 @@ type Rewritten struct {
 	Pure bool
 }
 
-// Rewrite runs the rewriter among the options on the connection base, with the application's statement. refused is the
-// reason if the statement can't be guarded; err is the rewriter's error.
+// Rewrite runs the rewriter among the options on the connection base, which is pgx's or a driver's, with the
+// application's statement. refused is the reason if the statement can't be guarded; err is the rewriter's error.
 func (o *Options) Rewrite(
-	ctx context.Context, base driver.Conn, query string, args []driver.NamedValue,
+	ctx context.Context, base any, query string, args []driver.NamedValue,
 ) (to Rewritten, refused string, err error) {
 	to = Rewritten{Query: query, Args: args, Options: o.Count}
 	connType := o.rewriter.Type().In(1)
-	c, ok := connOf(base, connType)
+	isConn := func(t reflect.Type) bool { return t == connType }
+	c, ok := reflect.ValueOf(base), isConn(reflect.TypeOf(base))
+	if !ok {
+		c, ok = connOf(base, isConn)
+	}
 	switch {
 	case o.pure:
 		c = reflect.Zero(connType)
@@ -156,16 +152,18 @@ func isRewriter(m reflect.Type) bool {
 		m.NumOut() == 3 && m.Out(0) == stringType && m.Out(1) == argsType && m.Out(2) == errorType
 }
 
-// connOf returns the connection of this type that a base connection wraps.
-func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
+// connOf returns pgx's connection of such a type that a driver's connection wraps.
+func connOf(base any, is func(reflect.Type) bool) (reflect.Value, bool) {
 	for range wrapped {
 		m := reflect.ValueOf(base).MethodByName("Conn")
-		if isGetter(m) && m.Type().Out(0) == connType {
+		if isGetter(m) && is(m.Type().Out(0)) {
 			return m.Call(nil)[0], true
 		}
-		if base = unwrap(base); base == nil {
+		inner := unwrap(base)
+		if inner == nil {
 			break
 		}
+		base = inner
 	}
 	return reflect.Value{}, false
 }

@@ -21,6 +21,7 @@ var (
 	ErrUnknownName    = errors.New("sqlfence: name unknown to the ledger")
 	ErrGone           = errors.New("sqlfence: row is gone")
 	ErrNoSerial       = errors.New("sqlfence: no serial")
+	ErrLocked         = errors.New("sqlfence: row is locked")
 	ErrUnknownOutcome = errors.New("sqlfence: no answer, the write may have been applied")
 	ErrTokenLimit     = errors.New("sqlfence: token limit reached")
 	ErrInvalid        = errors.New("sqlfence: invalid argument")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -44,13 +45,40 @@ func attempted(err error, n int) error {
 	return fmt.Errorf("%w (after %d attempts)", err, n)
 }
 
-// Retryable reports whether a transaction that failed with err before its commit may succeed when it is run again. An
-// error of final is not retryable.
-func Retryable(err error, final []error) bool {
-	for _, f := range append(final[:len(final):len(final)], context.Canceled, context.DeadlineExceeded) {
-		if errors.Is(err, f) {
-			return false
+// RunTx runs transactions as Run does. begin begins a transaction, and returns the work to do in it. unanswered reports
+// whether err, of a commit, isn't the server's response.
+func (r Retrying) RunTx(
+	ctx context.Context, begin func() (tx Tx, work func() error, err error), unanswered func(err error) bool,
+) error {
+	return r.Run(ctx, func() (again bool, err error) {
+		tx, work, err := begin()
+		if err != nil {
+			return retryable(err), err
 		}
+		// Rollback does nothing after a commit, and also runs if work panics.
+		defer tx.Rollback()
+		if err := work(); err != nil {
+			return retryable(err), err
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err // nothing was committed
+		}
+		err = tx.Commit()
+		if unanswered(err) {
+			return false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
+		return dberr.IsRolledBack(err), err
+	})
+}
+
+// final are the errors that a new transaction can't change.
+var final = []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, context.Canceled,
+	context.DeadlineExceeded}
+
+// retryable reports whether a transaction that failed with err before its commit may succeed when it is run again.
+func retryable(err error) bool {
+	if slices.ContainsFunc(final, func(f error) bool { return errors.Is(err, f) }) {
+		return false
 	}
 	var temporary interface{ Temporary() bool }
 	if errors.As(err, &temporary) && temporary.Temporary() {
