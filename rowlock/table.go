@@ -73,9 +73,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 		t.name = schema + "." + table
 	}
 	t.schema, t.table, _ = lang.SpellName(named, name)
-	if t.quoted = d.Quote(t.table); schema != "" {
-		t.quoted = d.Quote(t.schema) + "." + t.quoted
-	}
+	t.quoted = sqltext.QuoteIn(d, t.schema, t.table)
 	t.readColumns(named, c)
 	t.pieces = t.newPieces()
 	return t

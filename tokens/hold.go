@@ -148,10 +148,7 @@ func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim i
 // quoted returns the names of a claim as SQL.
 func (s *Store) quoted(of Claim) (Claim, error) {
 	schema, table, err := lang.SpellName(s.dialect.names, of.Table)
-	quoted := Claim{Table: s.dialect.Quote(table)}
-	if schema != "" {
-		quoted.Table = s.dialect.Quote(schema) + "." + quoted.Table
-	}
+	quoted := Claim{Table: sqltext.QuoteIn(s.dialect, schema, table)}
 	for name, to := range map[string]*string{of.Key: &quoted.Key, of.Column: &quoted.Column} {
 		column, failed := lang.ParseColumn(s.dialect.names, name)
 		*to, err = s.dialect.Quote(column), errors.Join(err, failed)

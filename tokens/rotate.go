@@ -261,10 +261,7 @@ func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error)
 		if err != nil {
 			return nil, nil, err
 		}
-		table, column = d.Quote(table), d.Quote(column)
-		if schema != "" {
-			table = d.Quote(schema) + "." + table
-		}
+		table, column = sqltext.QuoteIn(d, schema, table), d.Quote(column)
 		if d.lockRows != nil {
 			locks = append(locks, d.lockRows(table))
 		}

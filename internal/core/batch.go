@@ -57,7 +57,7 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	}
 	q.guarded = decided == guarded
 	if decided == passed {
-		s.follow(ctx, q.sent.Query)
+		s.Follow(ctx, q.sent.Query)
 		q.commits = mayCommit(q.sent.Query)
 	}
 	b.moves = b.moves || s.session.Unsettles(q.read.Query)

@@ -147,9 +147,9 @@ func (s *Conn) ReturnsCounts(ctx context.Context) bool {
 	return err != nil || s.session.ReturnsCounts
 }
 
-// follow forgets the facts that query, which is about to be sent, may change: the session's search path and settings,
+// Follow forgets the facts that query, which is about to be sent, may change: the session's search path and settings,
 // and the meaning of cached prepared statements. sqlfence's own statements don't change the search path.
-func (s *Conn) follow(ctx context.Context, query string) {
+func (s *Conn) Follow(ctx context.Context, query string) {
 	s.link.Follow(query)
 	switch {
 	case !trusted.Is(ctx, query):
@@ -158,9 +158,6 @@ func (s *Conn) follow(ctx context.Context, query string) {
 		s.session.Changed()
 	}
 }
-
-// Follow is follow for a statement that an adapter sends in addition to the application's.
-func (s *Conn) Follow(ctx context.Context, query string) { s.follow(ctx, query) }
 
 // exec executes one of this package's own statements.
 func (s *Conn) exec(ctx context.Context, query string) error {

@@ -145,8 +145,8 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	case guarded:
 		return run(ctx, e, c)
 	}
-	e.conn.follow(ctx, e.sent.Query)
-	commits := e.conn.commits(e.sent.Query)
+	e.conn.Follow(ctx, e.sent.Query)
+	commits := e.conn.Commits(e.sent.Query)
 	if err := e.conn.uncommitted(ctx); commits && err != nil {
 		var nothing T
 		return nothing, err // nothing was sent

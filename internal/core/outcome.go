@@ -126,13 +126,10 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	})
 }
 
-// commits reports whether a statement may commit guarded statements that were sent before.
-func (s *Conn) commits(query string) bool {
+// Commits reports whether a statement, before it is sent, may commit guarded statements.
+func (s *Conn) Commits(query string) bool {
 	return (s.pending || s.guardedTx) && mayCommit(query) || s.guardedTx && s.commitsSilently(query)
 }
-
-// Commits reports whether a statement, before it is sent, may commit guarded statements.
-func (s *Conn) Commits(query string) bool { return s.commits(query) }
 
 // CommitFailed returns the application's error for a committing statement that failed with err after its rows.
 func (s *Conn) CommitFailed(ctx context.Context, err error) error {

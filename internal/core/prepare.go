@@ -13,7 +13,7 @@ import (
 // must be inspected: the statement concerns no registered table, and its arguments can't change its meaning.
 func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Plan) (string, bool) {
 	s.reported = nil
-	s.follow(ctx, query)
+	s.Follow(ctx, query)
 	// Each execution must be inspected if arguments may be options, if the statement may change the session or a
 	// transaction, or if an observer gets Passed events.
 	settings := s.settings

@@ -134,7 +134,7 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		}
 	}
 	if e.plan.Unsettles {
-		s.follow(ctx, e.read.Query)
+		s.Follow(ctx, e.read.Query)
 	}
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":

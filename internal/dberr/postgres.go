@@ -35,7 +35,6 @@ const (
 
 	ConnectionClass   = "08"  // such as 08P01
 	ConstraintClass   = "23"  // such as 23505
-	SyntaxClass       = "42"  // such as 42P01; also a missing privilege
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
 )
 

@@ -5,6 +5,14 @@ import (
 	"strings"
 )
 
+// QuoteIn returns the quoted name of a table in a schema, or of the table alone if schema is empty.
+func QuoteIn(d Dialect, schema, table string) string {
+	if schema == "" {
+		return d.Quote(table)
+	}
+	return d.Quote(schema) + "." + d.Quote(table)
+}
+
 // Place adds a schema to the tables of sqlfence's own statement; if schema is empty the statement is unchanged. schema
 // is the name as the database stores it. Constants, quoted names and qualified names are unchanged; catalogue queries
 // find the table of the schema.

@@ -34,10 +34,7 @@ var Session = &session.Dialect{
 
 // noInteger resolves the table's name as a statement does.
 func noInteger(table session.Name, column string) string {
-	name := Text.Quote(table.Table)
-	if table.Schema != "" {
-		name = Text.Quote(table.Schema) + "." + name
-	}
+	name := sqltext.QuoteIn(Text, table.Schema, table.Table)
 	return "SELECT pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute AS a " +
 		"WHERE a.attrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(" + Text.Text(name) +
 		")::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) " + Text.Text(column) +
@@ -118,10 +115,7 @@ func findViews(names *session.Names) string {
 
 func findSeals(w *session.Wanted) string {
 	return w.EachSeal(func(index string, name session.Name) string {
-		table := Text.Quote(name.Table)
-		if name.Schema != "" {
-			table = Text.Quote(name.Schema) + "." + table
-		}
+		table := sqltext.QuoteIn(Text, name.Schema, name.Table)
 		return Qualified("SELECT " + index + " AS n FROM pg_catalog.pg_trigger AS g" +
 			" WHERE g.tgrelid = pg_catalog.to_regclass(" + Text.Text(table) + ")" +
 			" AND g.tgname = '" + sqltext.SealTrigger + "' AND g.tgenabled IN ('O', 'A')")

@@ -2,9 +2,6 @@ package sealsql
 
 import "strings"
 
-// TokensSetting is the PostgreSQL setting with a transaction's tokens.
-const TokensSetting = "sqlfence.tokens"
-
 // takenToken is an SQL expression for the transaction's token of a row's name, or NULL. Two settings cache the result
 // for the previous row, with the transaction's number and its tokens.
 const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), " +
