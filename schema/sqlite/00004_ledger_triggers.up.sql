@@ -16,9 +16,10 @@ END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_inserted_v1 AFTER INSERT ON fencing_tokens
-WHEN EXISTS (SELECT 1 FROM sqlfence_ledger AS l WHERE l.name = NEW.name AND l.token > COALESCE(NEW.token, 0))
+WHEN typeof(NEW.token) NOT IN ('integer', 'null')
+	OR EXISTS (SELECT 1 FROM sqlfence_ledger AS l WHERE l.name = NEW.name AND l.token > COALESCE(NEW.token, 0))
 BEGIN
-	SELECT RAISE(ABORT, 'sqlfence: tokens in fencing_tokens never fall');
+	SELECT RAISE(ABORT, 'sqlfence: tokens in fencing_tokens never fall, and are integers');
 END;
 -- +goose StatementEnd
 -- +goose StatementBegin
@@ -31,8 +32,9 @@ END;
 -- +goose StatementBegin
 CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_update_v1 BEFORE UPDATE ON fencing_tokens
 WHEN NEW.name IS NOT OLD.name OR NEW.rowid <> OLD.rowid OR COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0)
+	OR typeof(NEW.token) NOT IN ('integer', 'null')
 BEGIN
-	SELECT RAISE(ABORT, 'sqlfence: tokens in fencing_tokens never fall, and its names are kept');
+	SELECT RAISE(ABORT, 'sqlfence: tokens in fencing_tokens never fall and are integers, and its names are kept');
 END;
 -- +goose StatementEnd
 -- +goose StatementBegin

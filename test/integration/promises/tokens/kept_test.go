@@ -39,6 +39,10 @@ var lowering = map[sqlfence.Dialect][]string{
 		"REPLACE INTO fencing_tokens VALUES ('books', 1)", "INSERT OR REPLACE INTO fencing_tokens VALUES ('books', 8)", "REPLACE INTO fencing_tokens SELECT name, 0 FROM fencing_tokens",
 		"REPLACE INTO fencing_tokens (rowid, name, token) SELECT rowid, 'other', 0 FROM fencing_tokens WHERE name = 'books'", "INSERT OR REPLACE INTO fencing_tokens (rowid, name, token) SELECT rowid, 'pens', 90 FROM fencing_tokens WHERE name = 'books'",
 		"DELETE FROM fencing_tokens WHERE name = 'books'", "DELETE FROM fencing_tokens", "WITH x AS (SELECT 1) DELETE FROM fencing_tokens WHERE 1",
+		// SQLite sorts every text and blob above the integers, and a guard reads such a token as its leading digits.
+		"UPDATE fencing_tokens SET token = '5x' WHERE name = 'books'", "UPDATE fencing_tokens SET token = x'35'", "UPDATE fencing_tokens SET token = 1e300",
+		"REPLACE INTO fencing_tokens VALUES ('books', '5x')", "INSERT INTO fencing_tokens VALUES ('other', 'zz')", "INSERT INTO fencing_tokens VALUES ('other', 0.5)",
+		"INSERT INTO fencing_tokens VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = x'3939'",
 	},
 }
 
