@@ -17,14 +17,15 @@ var Remedies = map[string]string{
 	"several-ledgers": "Name one schema in all processes: sqlfence.WithSchema, sqlfence --schema.",
 	"wrong-ledger": "Call tokens.Store.Setup, or run sqlfence init --apply, as a role that may create its " +
 		"triggers and function.",
-	"tokens-run-out": "Find the cause of the high tokens, and replace the name: tokens.Store.Rotate, sqlfence tokens rotate.",
-	"wrong-mark":     "Raise the ledger to the stored token: tokens.Store.Repair, sqlfence tokens repair.",
-	"wrong-server": "Use a server that docs/servers.md lists as tested. With several writing servers use RowFence alone. In a " +
-		"cluster of standbys connect to the primary.",
+	"tokens-run-out": "Find the cause of the high tokens, and replace the name: tokens.Store.Rotate, sqlfence tokens " +
+		"rotate.",
+	"wrong-mark": "Raise the ledger to the stored token: tokens.Store.Repair, sqlfence tokens repair.",
+	"wrong-server": "Use a server that docs/servers.md lists as tested. With several writing servers use RowFence " +
+		"alone. In a cluster of standbys connect to the primary.",
 	DifferentRegistration: "Register the table with the same rules in all programs that write to it.",
 	"missing-privilege":   "Grant the privileges. Until then such writes fail.",
-	"other-name": "Register the other name with the same Resource (a view under Ledger alone), seal the table, or revoke the " +
-		"privileges to write under the other name.",
+	"other-name": "Register the other name with the same Resource (a view under Ledger alone), seal the table, or " +
+		"revoke the privileges to write under the other name.",
 	"side-effect":   "Move the write into the application, or seal the table.",
 	"other-writers": "Revoke the privileges from roles that don't need them, or seal the table.",
 	"wrong-seal":    "Call schema.Seal again, or run sqlfence seal --apply.",
