@@ -29,6 +29,9 @@ func (b *Builder) Write(parts ...string) {
 // WriteString writes SQL as it is.
 func (b *Builder) WriteString(s string) { b.buf = append(b.buf, s...) }
 
+// Repeat writes the bytes from lo to hi of the text written so far.
+func (b *Builder) Repeat(lo, hi int) { b.buf = append(b.buf, b.buf[lo:hi]...) }
+
 // Len returns how many bytes were written.
 func (b *Builder) Len() int { return len(b.buf) }
 

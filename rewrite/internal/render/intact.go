@@ -22,6 +22,7 @@ type fragment struct {
 func (w *writer) intact(read *read.Text, text string) bool {
 	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
 		opened: w.opened[:0], inner: w.inner[:0], escapes: w.Escapes}
+	w.sent = w.sent[:0]
 	if w.NeedsSCSOn {
 		c.escapes = lex.EscapesNone | lex.AnyEncoding
 	}
@@ -48,6 +49,7 @@ type check struct {
 	tokens  []lex.Token // the statement's tokens
 	text    string
 	escapes lex.Escapes
+	scanned string // the fragment with the tokens sent
 
 	next  int   // index of the statement's first token after the fragments that were checked so far
 	inner []int // indexes of the statement's brackets that are open at next
@@ -88,11 +90,10 @@ func (c *check) fragments(here, behind []fragment) bool {
 			return false
 		}
 	}
-	found, err := lex.Part(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0])
+	found, err := c.scan(part)
 	if err != nil {
 		return err.Fault == lex.Ambiguous // then it isn't rendered
 	}
-	c.sent = found
 	end := int32(0)
 	if n := len(found) - 2; n >= 0 {
 		end = found[n].End
@@ -103,6 +104,17 @@ func (c *check) fragments(here, behind []fragment) bool {
 	return c.brackets(found) && c.arguments(part, found)
 }
 
+// scan splits a fragment into tokens. The rows of an INSERT mostly have equal fragments, which are scanned once.
+func (c *check) scan(part string) (found []lex.Token, err *lex.Error) {
+	if part != c.scanned || len(c.sent) == 0 {
+		if found, err = lex.Part(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0]); err != nil {
+			return nil, err
+		}
+		c.sent, c.scanned = found, part
+	}
+	return c.sent, nil
+}
+
 // isBehindToken reports whether a token of the statement ends at an offset, rather than a blank or a comment.
 func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
 
@@ -111,10 +123,10 @@ func (c *check) moveTo(at int32) bool {
 	for c.tokens[c.next].Kind != lex.End && c.tokens[c.next].Start < at {
 		switch tok := &c.tokens[c.next]; {
 		case tok.Is('(') || tok.Is('['):
-			if !c.Counts && c.tokens[tok.Mate].End <= at {
-				c.next = int(tok.Mate)
-			} else {
+			if c.tokens[tok.Mate].End > at {
 				c.inner = append(c.inner, c.next)
+			} else {
+				c.skip(tok.Mate)
 			}
 		case tok.Is(')') || tok.Is(']'):
 			c.inner = c.inner[:len(c.inner)-1]
@@ -126,12 +138,22 @@ func (c *check) moveTo(at int32) bool {
 	return c.next == 0 || c.tokens[c.next-1].End <= at
 }
 
+// skip moves to the bracket that closes the bracket at next, and notes the last placeholder between the two.
+func (c *check) skip(mate int32) {
+	for i := int(mate) - 1; c.Counts && i > c.next; i-- {
+		if tok := &c.tokens[i]; tok.Kind == lex.Param {
+			c.seen = int(tok.Mate)
+			break
+		}
+	}
+	c.next = int(mate)
+}
+
 // joins reports whether two bytes side by side may belong to one token, or begin a comment.
 func joins(a, b byte) bool {
 	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
-	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|:$\\", c) >= 0 }
 	switch {
-	case sign(a) && sign(b):
+	case signs[a] && signs[b]:
 		return true
 	case name(b): // also of a placeholder
 		return name(a) || a == '?' && lex.IsDigit(b) || strings.IndexByte("$:@#\\", a) >= 0
@@ -142,6 +164,14 @@ func joins(a, b byte) bool {
 	}
 	return false
 }
+
+// signs are the bytes of operators, and of comments and placeholders.
+var signs = func() (is [256]bool) {
+	for _, c := range []byte("+-*/<>=~!@#%^&|:$\\") {
+		is[c] = true
+	}
+	return is
+}()
 
 // covers reports whether the statement has only words and brackets from an offset to the end of the guard's comment.
 func (c *check) covers(at int32, behind []fragment) bool {

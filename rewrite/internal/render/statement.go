@@ -64,7 +64,13 @@ func (w *writer) edit(e *Edit) {
 		if w.compared() {
 			w.write(e.Text)
 		}
-	case OpValue, OpValueAsking, OpRowAssign, OpRowAssignAsking:
+	case OpValue:
+		if !w.repeatsValue(e) {
+			lo := w.b.Len()
+			w.rowValue(e)
+			w.value, w.valueLo, w.valueHi = e, lo, w.b.Len()
+		}
+	case OpValueAsking, OpRowAssign, OpRowAssignAsking:
 		w.rowValue(e)
 	case OpBeforeRow, OpBehindRow:
 		w.aroundRow(e)
@@ -79,6 +85,18 @@ func (w *writer) edit(e *Edit) {
 	case OpGone:
 		numbers{w}.gone()
 	}
+}
+
+// repeatsValue writes the value of the row before once more, if the value of the edit's row is the same text: one token
+// covers all rows, and each use of the token has the same placeholder.
+func (w *writer) repeatsValue(e *Edit) bool {
+	last := w.value
+	same := last != nil && last.Target == e.Target && last.Text == e.Text && w.Replacement == nil &&
+		(w.literal || w.Dialect.numbers()) && !w.hasRows()
+	if same {
+		w.b.Repeat(w.valueLo, w.valueHi)
+	}
+	return same
 }
 
 // rowValue writes the token of a row to insert, if the row gets a token.

@@ -27,6 +27,9 @@ type writer struct {
 	numbers  numbering // the numbers of the added placeholders
 	numbered int       // number of placeholders that were repeated with their numbers
 
+	value            *Edit // the last OpValue that was written without repetition, with its text's place; nil if there is none
+	valueLo, valueHi int
+
 	checked   bool        // the writer records the fragments, for [writer.intact]
 	fragments []fragment  // the fragments that the edits wrote
 	sent      []lex.Token // the tokens of these fragments
@@ -76,7 +79,7 @@ func (w *writer) release() {
 // restart discards the text written so far.
 func (w *writer) restart() {
 	w.b.Reset()
-	w.numbered, w.fragments = 0, w.fragments[:0]
+	w.numbered, w.fragments, w.value = 0, w.fragments[:0], nil
 	w.numbers = numbering{before: w.Plan.Inputs}
 }
 
@@ -117,19 +120,26 @@ func (w *writer) compared() bool { return w.lo < w.hi }
 
 // rowsToken returns the token that covers the row of an edit, or NoToken.
 func (w *writer) rowsToken(e *Edit) int {
-	begin := 0
-	if w.table > 0 {
-		begin = w.tables[w.table-1].rows
-	}
-	if begin == w.tables[w.table].rows {
+	if !w.hasRows() {
 		return w.lo
 	}
-	token := w.rows[begin+w.Plan.Targets[e.Target].firstRow+int(e.Row)]
+	token := w.rows[w.firstRow()+w.Plan.Targets[e.Target].firstRow+int(e.Row)]
 	if token == guard.NoToken {
 		return guard.NoToken
 	}
 	return w.lo + token
 }
+
+// firstRow returns where the table's rows begin in rows.
+func (w *writer) firstRow() int {
+	if w.table == 0 {
+		return 0
+	}
+	return w.tables[w.table-1].rows
+}
+
+// hasRows reports whether the values name a token for each row; otherwise one token covers all rows.
+func (w *writer) hasRows() bool { return w.firstRow() < w.tables[w.table].rows }
 
 func (w *writer) write(parts ...string) { w.b.Write(parts...) }
 

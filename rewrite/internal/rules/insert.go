@@ -255,7 +255,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	}
 	// The rows are numbered through all arms of an INSERT or MERGE.
 	first := int32(len(p.to().Keys))
-	p.growRows(len(arm.Rows))
+	begin, adds := len(p.edits), p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
 		if row.Empty() && !p.insertion.empty {
 			return p.refuseTarget(row.Lo, advise.RowWithoutValues)
@@ -263,7 +263,11 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
 		}
-		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
+		if at, number := p.After(row.Hi), first+int32(n); n == 0 {
+			p.addValues(at, number, true)
+		} else {
+			p.repeatValues(p.edits[begin:begin+adds], at, number)
+		}
 	}
 	keyed := p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge
 	if keyed && !arm.Last && (w.Failure.Reason != advise.ExpectedRow || w.Failure.At != arm.After) {
@@ -272,14 +276,14 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	return true
 }
 
-// growRows reserves memory for the edits and keys of this number of rows.
-func (p inserting) growRows(rows int) {
-	adds := 0
+// growRows reserves memory for the edits and keys of this number of rows, and returns the number of edits of a row.
+func (p inserting) growRows(rows int) (adds int) {
 	p.eachAdded(func(int, added) { adds++ })
 	p.edits = slices.Grow(p.edits, adds*rows)
 	if p.readsKeys() {
 		p.to().Keys = slices.Grow(p.to().Keys, rows)
 	}
+	return adds
 }
 
 // selection adds the rules' values to the columns of a SELECT that gives all rows the same key.
@@ -316,6 +320,17 @@ func (p inserting) addValues(at, row int32, first bool) {
 		return
 	}
 	p.eachAdded(func(r int, a added) { add(r, a, ", ") })
+}
+
+// repeatValues adds the edits of an arm's first row to another row. Only the first row checks the ledger.
+func (p inserting) repeatValues(edits []render.Edit, at, row int32) {
+	for _, e := range edits {
+		e.At, e.Row = at, row
+		if e.Op == render.OpValueAsking {
+			e.Op = render.OpValue
+		}
+		p.edits = append(p.edits, e)
+	}
 }
 
 // passesLedger reports whether the ledger's check must stand in a condition that the rows of an INSERT pass through.
