@@ -81,8 +81,8 @@ var Guard = &guard.Dialect{
 
 // keptSetting returns the variable's name if token i is a variable that statements must not change.
 func keptSetting(t *lex.Scanned, i int32) string {
-	name := strings.Trim(t.TokenText(i), "@`'\"")
-	if t.Tokens[i].Kind == lex.Variable && lex.EqualFold(name, sqltext.SeenVariable) {
+	if t.Tokens[i].Kind == lex.Variable &&
+		lex.EqualFold(strings.Trim(t.TokenText(i), "@`'\""), sqltext.SeenVariable) {
 		return sqltext.SeenVariable
 	}
 	return ""

@@ -152,8 +152,9 @@ func (c *check) skip(mate int32) {
 // joins reports whether two bytes side by side may belong to one token, or begin a comment.
 func joins(a, b byte) bool {
 	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
+	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|:$\\", c) >= 0 }
 	switch {
-	case signs[a] && signs[b]:
+	case sign(a) && sign(b):
 		return true
 	case name(b): // also of a placeholder
 		return name(a) || a == '?' && lex.IsDigit(b) || strings.IndexByte("$:@#\\", a) >= 0
@@ -164,14 +165,6 @@ func joins(a, b byte) bool {
 	}
 	return false
 }
-
-// signs are the bytes of operators, and of comments and placeholders.
-var signs = func() (is [256]bool) {
-	for _, c := range []byte("+-*/<>=~!@#%^&|:$\\") {
-		is[c] = true
-	}
-	return is
-}()
 
 // covers reports whether the statement has only words and brackets from an offset to the end of the guard's comment.
 func (c *check) covers(at int32, behind []fragment) bool {

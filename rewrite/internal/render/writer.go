@@ -27,7 +27,7 @@ type writer struct {
 	numbers  numbering // the numbers of the added placeholders
 	numbered int       // number of placeholders that were repeated with their numbers
 
-	value            *Edit // the last OpValue that was written without repetition, with its text's place; nil if there is none
+	value            *Edit // the last OpValue that wasn't a repetition, with the place of its text; nil if there is none
 	valueLo, valueHi int
 
 	checked   bool        // the writer records the fragments, for [writer.intact]

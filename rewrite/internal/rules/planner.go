@@ -132,7 +132,12 @@ func (p *planner) guarded() *render.Plan {
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
-	edits := append(p.plan.Edits[:0], p.edits...)
+	edits := p.edits
+	if cap(edits) > render.MaxRoom {
+		p.edits = nil // the planner would keep no room of this size
+	} else {
+		edits = append(p.plan.Edits[:0], edits...)
+	}
 	plan.Source = render.Source{Dialect: p.Dialect, Nonce: p.Nonce, Src: p.Src, Edits: edits, Repeats: p.repeats,
 		TableList: p.TableList, Plan: plan,
 		Assigns: p.assigns, Counts: inputs.OnlyBare(), TakesOver: p.takesOver,
