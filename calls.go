@@ -11,8 +11,8 @@ import (
 // How Exec and Query are sent, and their results read: see [core.Call].
 
 type (
-	execCall  struct{ keptCall }
-	queryCall struct{ keptCall }
+	execCall  struct{ cachedCall }
+	queryCall struct{ cachedCall }
 )
 
 var (
@@ -20,19 +20,19 @@ var (
 	_ core.Call[driver.Rows]   = queryCall{}
 )
 
-// keptCall has the methods of execCall and queryCall for prepared statements.
-type keptCall struct{}
+// cachedCall has the methods of execCall and queryCall for prepared statements.
+type cachedCall struct{}
 
 // Prepare prepares a statement that is to be sent prepared, unless it is prepared.
-func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
+func (cachedCall) Prepare(ctx context.Context, e *core.Execution) error {
 	r := e.Sent()
 	if s, ok := r.Stmt.(*stmt); ok {
 		return s.use(ctx, r.Query, r.Added, r.Escapes)
 	}
-	if !e.Keeps() || sizeOf(r.Args) > maxKeptArgs {
+	if !e.Keeps() || sizeOf(r.Args) > maxCachedArgs {
 		return nil
 	}
-	k, use, err := e.Link().(*link).cache.take(ctx, r.Query)
+	k, use, err := e.Adapter().(*connAdapter).cache.take(ctx, r.Query)
 	e.NoteCache(use)
 	if k != nil {
 		r.Stmt = k
@@ -41,19 +41,19 @@ func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
 }
 
 // Failed releases a cached statement that failed with err, and drops the statement if it may be the cause.
-func (keptCall) Failed(e *core.Execution, err error) {
-	if k := release(e); k != nil && !e.Raised(err) && e.Answered(err) {
-		e.Link().(*link).cache.drop(k)
+func (cachedCall) Failed(e *core.Execution, err error) {
+	if k := release(e); k != nil && !e.ThrownByGuard(err) && e.IsResponse(err) {
+		e.Adapter().(*connAdapter).cache.drop(k)
 	}
 }
 
 // release releases the execution's cached statement, and returns it; nil if the execution uses no cached statement.
-func release(e *core.Execution) *keptStmt {
-	k, ok := e.Sent().Stmt.(*keptStmt)
+func release(e *core.Execution) *cachedStmt {
+	k, ok := e.Sent().Stmt.(*cachedStmt)
 	if !ok {
 		return nil
 	}
-	e.Link().(*link).cache.release(k)
+	e.Adapter().(*connAdapter).cache.release(k)
 	e.Sent().Stmt = nil
 	return k
 }
@@ -64,14 +64,14 @@ func prepared(ctx context.Context, r core.Request) (driver.Stmt, error) {
 	case *stmt:
 		err := s.use(ctx, r.Query, r.Added, r.Escapes)
 		return s.base, err
-	case *keptStmt:
+	case *cachedStmt:
 		return s.base, nil
 	}
 	return nil, nil
 }
 
 // Send implements core.Call.
-func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Result, error) {
+func (execCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (driver.Result, error) {
 	s, err := prepared(ctx, r)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.R
 	case s != nil:
 		return basedriver.ExecStmt(ctx, s, r.Args)
 	}
-	return basedriver.Exec(ctx, l.(*link).base, r.Query, r.Args)
+	return basedriver.Exec(ctx, l.(*connAdapter).base, r.Query, r.Args)
 }
 
 // Inspect implements core.Call.
@@ -94,14 +94,14 @@ func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result
 		return res, err
 	}
 	e.ReportGuarded(ctx)
-	if k := release(e); k != nil && e.Link().(*link).cache.direct && len(e.Sent().Args) > e.Given() {
+	if k := release(e); k != nil && e.Adapter().(*connAdapter).cache.direct && len(e.Sent().Args) > e.ArgCount() {
 		e.Spare()
 	}
 	return res, nil
 }
 
 // Send implements core.Call.
-func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.Rows, error) {
+func (queryCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (driver.Rows, error) {
 	s, err := prepared(ctx, r)
 	switch {
 	case err != nil:
@@ -109,7 +109,7 @@ func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.
 	case s != nil:
 		return basedriver.QueryStmt(ctx, s, r.Args)
 	}
-	return basedriver.Query(ctx, l.(*link).base, r.Query, r.Args)
+	return basedriver.Query(ctx, l.(*connAdapter).base, r.Query, r.Args)
 }
 
 // Inspect implements core.Call. It reads the first row if a refusal or an error must be known before the application
@@ -145,7 +145,7 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows
 	if first, ok := rows.(*firstRow); ok {
 		guarded.first, guarded.base = first, first.Rows
 	}
-	return e.Link().(*link).sqlmw.wrap(ctx, guarded)
+	return e.Adapter().(*connAdapter).sqlmw.wrap(ctx, guarded)
 }
 
 // query runs a query, and wraps its rows if an error of a row may end the transaction.
@@ -154,5 +154,5 @@ func (c *conn) query(ctx context.Context, e *core.Execution) (driver.Rows, error
 	if err != nil || !c.state.FollowsRows() {
 		return rows, err
 	}
-	return c.link.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, state: c.state, base: rows})
+	return c.adapter.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, state: c.state, base: rows})
 }

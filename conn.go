@@ -23,19 +23,19 @@ var (
 
 // conn is a fenced connection around the base driver's.
 type conn struct {
-	link  *link
-	state *core.Conn
-	plain bool // for statements on no registered table, PrepareContext returns the base driver's statement
+	adapter *connAdapter
+	state   *core.Conn
+	plain   bool // for statements on no registered table, PrepareContext returns the base driver's statement
 }
 
 // newConn fences base. After the cancellation of a transaction's context database/sql keeps a connection only if it
 // implements SessionResetter and Validator. So the fenced connection implements each exactly if base does.
 func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
-	l := newLink(s, base)
+	l := newConnAdapter(s, base)
 	if err := f.Check(ctx, s, l); err != nil {
 		return nil, err
 	}
-	c := &conn{link: l, state: core.NewConn(s, l, f)}
+	c := &conn{adapter: l, state: core.NewConn(s, l, f)}
 	if !l.cache.rows {
 		l.cache.none = c.state.ReturnsCounts
 	}
@@ -75,7 +75,7 @@ func (r resetter) ResetSession(ctx context.Context) error {
 	if r.conn.state.Finished() {
 		return driver.ErrBadConn
 	}
-	return r.conn.link.base.(driver.SessionResetter).ResetSession(ctx)
+	return r.conn.adapter.base.(driver.SessionResetter).ResetSession(ctx)
 }
 
 // A validator keeps the pool from taking back a finished connection.
@@ -83,7 +83,7 @@ type validator struct{ conn *conn }
 
 // IsValid implements driver.Validator.
 func (v validator) IsValid() bool {
-	return !v.conn.state.Finished() && v.conn.link.base.(driver.Validator).IsValid()
+	return !v.conn.state.Finished() && v.conn.adapter.base.(driver.Validator).IsValid()
 }
 
 // Close implements driver.Conn.
@@ -91,8 +91,8 @@ func (c *conn) Close() error {
 	if c.state.IsClosed() {
 		return nil // a driver may not expect a second Close
 	}
-	c.link.cache.expire()
-	return c.link.Close()
+	c.adapter.cache.expire()
+	return c.adapter.Close()
 }
 
 // Ping implements driver.Pinger. Without it a connection counts as alive.
@@ -100,7 +100,7 @@ func (c *conn) Ping(ctx context.Context) error {
 	if c.state.Finished() {
 		return driver.ErrBadConn
 	}
-	if pinger, ok := c.link.base.(driver.Pinger); ok {
+	if pinger, ok := c.adapter.base.(driver.Pinger); ok {
 		return pinger.Ping(ctx)
 	}
 	return nil
@@ -113,7 +113,7 @@ func (c *conn) Begin() (driver.Tx, error) {
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	return c.link.sqlmw.begin(ctx, opts)
+	return c.adapter.sqlmw.begin(ctx, opts)
 }
 
 // Prepare implements driver.Conn.
@@ -136,7 +136,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	}
 	s := &stmt{conn: c, query: query}
 	if text, plain := c.state.PreparesPlain(ctx, query, s.current()); plain && c.plain {
-		return basedriver.Prepare(ctx, c.link.base, text)
+		return basedriver.Prepare(ctx, c.adapter.base, text)
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if !basedriver.CanExec(c.link.base) {
+	if !basedriver.CanExec(c.adapter.base) {
 		return nil, driver.ErrSkip
 	}
 	return core.Execute(ctx, c.execution(query, args, false), core.Call[driver.Result](execCall{}))
@@ -154,7 +154,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !basedriver.CanQuery(c.link.base) {
+	if !basedriver.CanQuery(c.adapter.base) {
 		return nil, driver.ErrSkip
 	}
 	return c.query(ctx, c.execution(query, args, true))
@@ -164,7 +164,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 // have prepared, as that statement. So execution plans the named statement, and sends the SQL if a guard is needed.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
-	if behind, named := c.link.prepared.Text(query); named && behind != query {
+	if behind, named := c.adapter.prepared.Text(query); named && behind != query {
 		if p := c.state.Rewriter().Plan(behind); p.Verdict != guard.Pass {
 			query, plan = behind, p
 		}
@@ -174,19 +174,19 @@ func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *cor
 
 // CheckNamedValue implements driver.NamedValueChecker. If base has none, database/sql converts the argument.
 func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
-	if checker, ok := c.link.base.(driver.NamedValueChecker); ok {
+	if checker, ok := c.adapter.base.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
 	}
 	return driver.ErrSkip
 }
 
 // Fenced implements fenced.Conn: package verify queries the database over the connection.
-func (c *conn) Fenced() (*core.Settings, core.Link) { return c.state.Settings(), c.link }
+func (c *conn) Fenced() (*core.Settings, core.ConnAdapter) { return c.state.Settings(), c.adapter }
 
 // Raw returns the base driver's connection, for sql.Conn.Raw. Calls on that connection aren't guarded; observers get a
 // RawAccess event.
 func (c *conn) Raw() driver.Conn {
 	c.state.RawAccess()
-	c.link.cache.expire()
-	return c.link.base
+	c.adapter.cache.expire()
+	return c.adapter.base
 }

@@ -111,7 +111,8 @@ func (k EventKind) String() string {
 func (k EventKind) isKnown() bool { return k >= Refused && k <= Unanswered }
 
 func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
-	l := core.Listener{Tell: func(ctx context.Context, e core.Event) { fn(ctx, publicEvent(e)) }, Kinds: core.Unasked}
+	l := core.Listener{Report: func(ctx context.Context, e core.Event) { fn(ctx, publicEvent(e)) },
+		Kinds: core.DefaultKinds}
 	if len(asked) > 0 {
 		l.Kinds = 0
 	}

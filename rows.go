@@ -32,9 +32,9 @@ func (r *guardedRows) next(dest []driver.Value) error {
 	if first := r.first; first != nil {
 		r.first = nil
 		copy(dest, first.values)
-		return r.Answered(first.err)
+		return r.ConvertError(first.err)
 	}
-	return r.Answered(r.base.Next(dest))
+	return r.ConvertError(r.base.Next(dest))
 }
 
 // close closes the rows. The driver then reads the remaining rows, and may get a refusal.
@@ -43,15 +43,15 @@ func (r *guardedRows) close() error {
 	if r.execution != nil {
 		release(r.execution)
 	}
-	err = r.Answered(err)
+	err = r.ConvertError(err)
 	if err == nil && !r.failed && r.execution != nil {
 		r.execution.ReportGuarded(r.ctx)
 	}
 	return err
 }
 
-// Answered returns the error that the application gets.
-func (r *guardedRows) Answered(err error) error {
+// ConvertError returns the error that the application gets.
+func (r *guardedRows) ConvertError(err error) error {
 	if err == nil || basedriver.IsEnd(err) {
 		return err
 	}

@@ -34,7 +34,7 @@ func Ledger() Rule {
 // Resource sets the name of the table's tokens. The default is the table's registered name.
 func Resource(name string) Rule {
 	return func(t *registration) {
-		if fault := core.NameFault(nfc.String(name)); fault != "" {
+		if fault := core.NameDefect(nfc.String(name)); fault != "" {
 			t.Fail(errors.New("Resource: " + fault))
 			return
 		}

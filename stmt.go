@@ -68,7 +68,7 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read l
 	if s.base != nil && s.text == text && s.read == read {
 		return nil
 	}
-	base, err := basedriver.Prepare(ctx, s.conn.link.base, text)
+	base, err := basedriver.Prepare(ctx, s.conn.adapter.base, text)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ type stmtCache struct {
 	direct bool // base is the connection of a known driver, which keeps no arguments
 
 	stmts   map[string]*list.Element // by text
-	recent  list.List                // list of *keptStmt, the most recently used first
+	recent  list.List                // list of *cachedStmt, the most recently used first
 	dropped []driver.Stmt            // to be closed
 }
 
-// A keptStmt is a cached statement of the base driver. It has one execution at a time.
-type keptStmt struct {
+// A cachedStmt is a cached statement of the base driver. It has one execution at a time.
+type cachedStmt struct {
 	text    string
 	base    driver.Stmt
 	inUse   bool
@@ -35,8 +35,8 @@ type keptStmt struct {
 
 // A cached statement may keep its SQL and the arguments of its last execution in memory.
 const (
-	maxKeptText = 16 << 10 // bytes
-	maxKeptArgs = 64 << 10 // bytes, of all arguments together
+	maxCachedText = 16 << 10 // bytes
+	maxCachedArgs = 64 << 10 // bytes, of all arguments together
 )
 
 // newStmtCache returns the cache of a connection to SQLite; for other databases the cache is empty. Without the option
@@ -53,10 +53,10 @@ func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 
 // take returns the prepared statement of text, and how the cache was used. It prepares text if necessary. The caller
 // must release the statement. It is nil if the cache can't be used at present.
-func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, core.CacheUse, error) {
+func (c *stmtCache) take(ctx context.Context, text string) (*cachedStmt, core.CacheUse, error) {
 	c.closeDropped()
 	if e := c.stmts[text]; e != nil {
-		k := e.Value.(*keptStmt)
+		k := e.Value.(*cachedStmt)
 		if k.inUse {
 			return nil, core.Uncached, nil
 		}
@@ -70,20 +70,20 @@ func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, core.Cach
 	use := core.CacheMiss
 	if len(c.stmts) == c.size {
 		use = core.CacheEviction
-		c.drop(c.recent.Back().Value.(*keptStmt))
+		c.drop(c.recent.Back().Value.(*cachedStmt))
 		c.closeDropped()
 	}
 	base, err := basedriver.Prepare(ctx, c.base, text)
 	if err != nil {
 		return nil, use, err
 	}
-	k := &keptStmt{text: text, base: base, inUse: true}
+	k := &cachedStmt{text: text, base: base, inUse: true}
 	c.stmts[text] = c.recent.PushFront(k)
 	return k, use, nil
 }
 
 // release ends the use of a statement.
-func (c *stmtCache) release(k *keptStmt) {
+func (c *stmtCache) release(k *cachedStmt) {
 	k.inUse = false
 	if k.dropped {
 		k.dropped = false
@@ -92,7 +92,7 @@ func (c *stmtCache) release(k *keptStmt) {
 }
 
 // drop removes a statement, which is closed before the next take.
-func (c *stmtCache) drop(k *keptStmt) {
+func (c *stmtCache) drop(k *cachedStmt) {
 	e := c.stmts[k.text]
 	if e == nil || e.Value != k {
 		return
@@ -109,7 +109,7 @@ func (c *stmtCache) drop(k *keptStmt) {
 // expire drops all statements, and closes those that aren't in use.
 func (c *stmtCache) expire() {
 	for e := c.recent.Front(); e != nil; e = c.recent.Front() {
-		c.drop(e.Value.(*keptStmt))
+		c.drop(e.Value.(*cachedStmt))
 	}
 	c.closeDropped()
 }

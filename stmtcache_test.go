@@ -60,7 +60,7 @@ func (c *preparingConn) QueryContext(ctx context.Context, query string, args []d
 }
 
 func (c *preparingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := fakedb.Proof(query, nil); err != nil {
+	if err := fakedb.ProbeError(query, nil); err != nil {
 		return nil, err
 	}
 	c.p.calls = append(c.p.calls, "exec")

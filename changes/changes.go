@@ -75,14 +75,14 @@ func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
 }
 
 func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err error) {
-	ok, counts, err := c.ask(ctx, tables)
+	ok, counts, err := c.query(ctx, tables)
 	if err != nil {
 		return 0, fmt.Errorf("changes: count: %w", dialectopt.Ended(ctx, err))
 	}
 	for i, t := range tables {
 		if !ok[i] {
 			return 0, &sqlfence.SetupError{
-				Missing: "the counter of table " + t.given, Remedy: "call changes.Counter.Setup", Err: errNoTriggers,
+				Missing: "the counter of table " + t.written, Remedy: "call changes.Counter.Setup", Err: errNoTriggers,
 			}
 		}
 		sum += counts[i]
@@ -117,8 +117,8 @@ func (c *Counter) Watch(ctx context.Context, interval time.Duration, tables ...s
 	}
 }
 
-// ask returns, for each table, whether it is counted, and its count.
-func (c *Counter) ask(ctx context.Context, tables []table) (ok []bool, counts []int64, err error) {
+// query returns, for each table, whether it is counted, and its count.
+func (c *Counter) query(ctx context.Context, tables []table) (ok []bool, counts []int64, err error) {
 	var parts []string
 	for i, t := range tables {
 		parts = append(parts, fmt.Sprintf("SELECT %d AS i, ", i)+c.dialect.text(c, t, c.dialect.count))

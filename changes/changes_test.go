@@ -41,11 +41,11 @@ func TestSetupOnCluster(t *testing.T) {
 	for variable, value := range map[string]string{
 		"wsrep_provider": "/usr/lib/libgalera_smm.so", "group_replication_single_primary_mode": "OFF",
 	} {
-		db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 			if !strings.HasPrefix(c.Query, "SHOW GLOBAL VARIABLES") {
-				return fakedb.Answer{}, errors.New("something else was sent: " + c.Query)
+				return fakedb.Response{}, errors.New("something else was sent: " + c.Query)
 			}
-			return fakedb.Answer{Rows: [][]any{{variable, value}}}, nil
+			return fakedb.Response{Rows: [][]any{{variable, value}}}, nil
 		}))
 		defer db.Close()
 		counter, err := changes.New(db, changes.WithDialect(sqlfence.MySQL))

@@ -24,15 +24,15 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	count     string         // a query for whether the table is counted, and its count or NULL
-	obstacles string         // a query for reasons why changes fire no triggers; empty if there can be none
-	install   []string       // statements that create the missing table of counts and triggers
-	before    []string       // statements to send before install
-	behind    []string       // statements to send after install, even if install has failed
-	beside    bool           // the counts are in the table's schema, not in the ledger's schema
-	attached  bool           // a table in another schema than main can't be counted
-	reads     *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
-	end       string         // a statement that ends an open transaction before count's transaction begins
+	count         string         // a query for whether the table is counted, and its count or NULL
+	obstacles     string         // a query for reasons why changes fire no triggers; empty if there can be none
+	install       []string       // statements that create the missing table of counts and triggers
+	before        []string       // statements to send before install
+	after         []string       // statements to send after install, even if install has failed
+	inTableSchema bool           // the counts are in the table's schema, not in the ledger's schema
+	attached      bool           // a table in another schema than main can't be counted
+	reads         *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
+	end           string         // a statement that ends an open transaction before count's transaction begins
 
 	// group is a query for server variables, and servers returns the obstacle to counting that a variable reveals, or
 	// an empty text. group is empty if no variable can be such an obstacle.
@@ -44,7 +44,7 @@ var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
 // A table identifies a table with counted changes.
 type table struct {
-	given        string // the name as the caller has written it
+	written      string // the name as the caller has written it
 	schema, name string // the names to send, as SQL; schema may be empty
 	key          string // the name as the database compares it
 }
@@ -54,7 +54,7 @@ var errNone = errors.New("no table")
 func (c *Counter) named(tables []string) (named []table, err error) {
 	err = errNone
 	for _, given := range tables {
-		t := table{given: given}
+		t := table{written: given}
 		if t.schema, t.name, err = lang.SpellName(c.dialect.names, given); err != nil {
 			break
 		}
@@ -78,7 +78,7 @@ func (c *Counter) named(tables []string) (named []table, err error) {
 func (d *dialect) text(c *Counter, t table, text string) string {
 	table, schema, home := d.Quote(t.name), "DATABASE()", c.schema
 	switch {
-	case d.beside:
+	case d.inTableSchema:
 		home = t.schema
 	case d.attached:
 		home = "" // a trigger names no file

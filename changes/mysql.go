@@ -11,9 +11,9 @@ import (
 // closes, so it never waits for another connection. A duplicate of a primary key locks only the row, and no gap that
 // would block an INSERT.
 var mysql = dialect{
-	Dialect: my.Text,
-	names:   sqlfence.MySQL,
-	beside:  true,
+	Dialect:       my.Text,
+	names:         sqlfence.MySQL,
+	inTableSchema: true,
 
 	count: `(SELECT COUNT(*) FROM information_schema.triggers WHERE event_object_schema = {schema}
 	AND event_object_table = {name} AND trigger_name IN ({'insert'}, {'update'}, {'delete'})) = 3,
@@ -48,7 +48,7 @@ FROM information_schema.triggers WHERE event_object_schema = {schema} AND event_
 VALUES ({key}, -1, ` + my.Text.Now() + ` DIV 1000) ON DUPLICATE KEY UPDATE n = n + 1`,
 		countMySQL("insert"), countMySQL("update"), countMySQL("delete"),
 	},
-	behind: []string{
+	after: []string{
 		"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, SESSION sql_mode = @sqlfence_sql_mode",
 	},
 }

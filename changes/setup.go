@@ -39,7 +39,7 @@ func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
 	}
 	for _, t := range named {
 		if err := c.setup(ctx, t); err != nil {
-			return fmt.Errorf("changes: setup of table %s: %w", t.given, err)
+			return fmt.Errorf("changes: setup of table %s: %w", t.written, err)
 		}
 	}
 	return nil
@@ -74,10 +74,10 @@ func (c *Counter) setup(ctx context.Context, t table) error {
 			return err
 		}
 	}
-	if ok, _, err := c.ask(ctx, []table{t}); err == nil && ok[0] {
+	if ok, _, err := c.query(ctx, []table{t}); err == nil && ok[0] {
 		return nil
 	}
-	pause := dberr.Backoff{Pause: 200 * time.Millisecond, Max: 2 * time.Second}
+	pause := dberr.Backoff{Next: 200 * time.Millisecond, Max: 2 * time.Second}
 	for {
 		err := c.install(ctx, t)
 		if err == nil {
@@ -95,9 +95,9 @@ func (c *Counter) setup(ctx context.Context, t table) error {
 // installed looks for the triggers, and retries because MariaDB may hide triggers while another process reinstalls
 // them.
 func (c *Counter) installed(ctx context.Context, t table) error {
-	pause := dberr.Backoff{Pause: time.Millisecond, Max: time.Second}
+	pause := dberr.Backoff{Next: time.Millisecond, Max: time.Second}
 	for tries := 1; ; tries++ {
-		ok, _, err := c.ask(ctx, []table{t})
+		ok, _, err := c.query(ctx, []table{t})
 		if err != nil || ok[0] {
 			return err
 		}
@@ -124,5 +124,5 @@ func (c *Counter) install(ctx context.Context, t table) error {
 		}
 		return texts
 	}
-	return dialectopt.Exec(ctx, conn, texts(c.dialect.before), texts(c.dialect.install), texts(c.dialect.behind))
+	return dialectopt.Exec(ctx, conn, texts(c.dialect.before), texts(c.dialect.install), texts(c.dialect.after))
 }

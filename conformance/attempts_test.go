@@ -7,7 +7,7 @@ import (
 )
 
 // A check fails at once, unless it varies, or there was a pause.
-func TestAttempts(t *testing.T) {
+func TestAttemptsEndAtOnceUnlessTheyVary(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		varies bool

@@ -57,7 +57,7 @@ func TestFailuresAreNoted(t *testing.T) {
 }
 
 // Each way of sending uses the calls in its name.
-func TestWays(t *testing.T) {
+func TestWaysUseTheCallsInTheirNames(t *testing.T) {
 	want := []struct {
 		name  string
 		calls []string

@@ -43,7 +43,7 @@ func (f *kit) recorder() *recorder {
 func (r *recorder) take() calls {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := slices.DeleteFunc(r.calls, func(c call) bool { return every.IsQuestion(c.query) })
+	taken := slices.DeleteFunc(r.calls, func(c call) bool { return every.IsSettingsQuery(c.query) })
 	r.calls = nil
 	return taken
 }

@@ -70,7 +70,8 @@ func (c *Collector) Option() sqlfence.Option {
 		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed, sqlfence.Unanswered)
 	return func(o *core.Options) {
 		observe(o)
-		o.Observers = append(o.Observers, core.Listener{Tell: c.observeOthers, Kinds: ^core.Kinds(1 << core.RawAccess)})
+		o.Observers = append(o.Observers, core.Listener{Report: c.observeOthers,
+			Kinds: ^core.Kinds(1 << core.RawAccess)})
 	}
 }
 

@@ -20,7 +20,7 @@ func event(kind sqlfence.EventKind, query string, err error) sqlfence.Event {
 }
 
 // Every kind of event has its counter, and makes a statement open or not.
-func TestKinds(t *testing.T) {
+func TestKindsOfEventsAreCounted(t *testing.T) {
 	const query = "UPDATE books SET price = 1"
 	unguardable := &sqlfence.UnguardableError{Table: "books", Reason: "it is odd", Offset: 7}
 	for name, tt := range map[string]struct {
@@ -77,7 +77,7 @@ func TestRawAccess(t *testing.T) {
 }
 
 // Open statements come first, and frequent statements before rare ones.
-func TestOrder(t *testing.T) {
+func TestOrderOfTheReportPutsOpenStatementsFirst(t *testing.T) {
 	c := coverage.New()
 	see := func(n int, e sqlfence.Event) {
 		for range n {
@@ -100,7 +100,7 @@ func TestOrder(t *testing.T) {
 }
 
 // The memory stays bounded if a program writes values into its SQL strings, or if the reasons always differ.
-func TestBounds(t *testing.T) {
+func TestBoundsOfMemoryHold(t *testing.T) {
 	c := coverage.Limited(3)
 	for i := range 5000 {
 		c.Observe(t.Context(), event(sqlfence.Refused, fmt.Sprintf("UPDATE books SET a = %d", i), fmt.Errorf("reason %d", i)))
@@ -132,7 +132,7 @@ func TestBounds(t *testing.T) {
 }
 
 // Many goroutines may be observed at once.
-func TestConcurrent(t *testing.T) {
+func TestConcurrentEventsAreCounted(t *testing.T) {
 	c := coverage.New(coverage.WithCallers())
 	var all sync.WaitGroup
 	for g := range 8 {
@@ -152,7 +152,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 // The caller of a statement is this test. If the test's package is skipped, there is no caller.
-func TestCallers(t *testing.T) {
+func TestCallersAreNamed(t *testing.T) {
 	c := coverage.New(coverage.WithCallers())
 	c.Observe(t.Context(), event(sqlfence.Guarded, "DELETE FROM books", nil))
 	if p := c.Report().Statements[0].Places; len(p) != 1 || !strings.HasPrefix(p[0], "coverage/coverage_test.go:") {

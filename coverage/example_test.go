@@ -17,11 +17,11 @@ import (
 func init() { nonce.Fix("nonce") }
 
 // answer stands for SQLite with a row that the holder of token 7 has written.
-func answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func answer(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 	if slices.Contains(c.Args, any(int64(6))) {
-		return fakedb.Answer{}, errors.New("bad JSON path: 'sqlfence:nonce:stale:0:7'")
+		return fakedb.Response{}, errors.New("bad JSON path: 'sqlfence:nonce:stale:0:7'")
 	}
-	return fakedb.Answer{}, nil
+	return fakedb.Response{}, nil
 }
 
 // A shop that is being converted: books are enforced, authors observed, and some writes of

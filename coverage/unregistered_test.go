@@ -11,10 +11,10 @@ import (
 )
 
 // The tables that a program writes and doesn't register are named, each database by its own registrations.
-func TestUnregistered(t *testing.T) {
+func TestUnregisteredTablesAreNamed(t *testing.T) {
 	seen := coverage.Limited(3)
 	open := func(opts ...sqlfence.Option) func(query string, tokens ...sqlfence.Token) {
-		none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }
+		none := func(context.Context, fakedb.Call) (fakedb.Response, error) { return fakedb.Response{}, nil }
 		db, err := sqlfence.OpenDB(fakedb.New(none), append(opts, sqlfence.WithDialect(sqlfence.Postgres), seen.Option())...)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestUnregistered(t *testing.T) {
 // because the rule allows new rows without a token.
 func TestNewRowsAreOpenUnderOptionalAlone(t *testing.T) {
 	seen := coverage.New()
-	none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }
+	none := func(context.Context, fakedb.Call) (fakedb.Response, error) { return fakedb.Response{}, nil }
 	db, err := sqlfence.OpenDB(fakedb.New(none), sqlfence.WithDialect(sqlfence.SQLite), seen.Option(),
 		sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.UnfencedInserts()),
 		sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.Optional()))

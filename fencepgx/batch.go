@@ -41,7 +41,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 		if err != nil {
 			return nil, s.noted(err)
 		}
-		text, err := s.link.text(r)
+		text, err := s.adapter.text(r)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	if err := decided.Ready(ctx); err != nil {
 		return nil, s.noted(err)
 	}
-	got.inner = s.link.conn.SendBatch(ctx, &sent)
+	got.inner = s.adapter.conn.SendBatch(ctx, &sent)
 	if begun := got.inner.Tx(); begun != nil {
 		decided.Began(ctx)
 		got.tx = &tx{conn: c, inner: begun, saved: new(int), release: release}
@@ -91,16 +91,16 @@ type results struct {
 	release func()
 }
 
-// answer returns the application's error for statement i, which ended with err. All later statements return the first
+// errorOf returns the application's error for statement i, which ended with err. All later statements return the first
 // error.
-func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
+func (r *results) errorOf(i int, tag pgconn.CommandTag, err error) error {
 	switch {
 	case r.err != nil && err != nil:
 		return r.err
 	case i >= len(r.calls):
 		return err
 	}
-	got := r.decided.Answer(r.ctx, i, affected(tag.RowsAffected()), err)
+	got := r.decided.ErrorOf(r.ctx, i, affected(tag.RowsAffected()), err)
 	if err != nil {
 		r.err = r.conn.session.noted(got)
 	} else if got != nil && r.gone == nil {
@@ -126,7 +126,7 @@ func (r *results) Exec() (pgconn.CommandTag, error) {
 	if r.closed {
 		return tag, err
 	}
-	return tag, r.answer(i, tag, err)
+	return tag, r.errorOf(i, tag, err)
 }
 
 func (r *results) Query() (pgx.Rows, error) {
@@ -144,10 +144,10 @@ func (r *results) query() (*rows, error) {
 	case r.closed:
 		return nil, err
 	case err != nil:
-		return nil, r.answer(i, pgconn.CommandTag{}, err)
+		return nil, r.errorOf(i, pgconn.CommandTag{}, err)
 	}
 	got := &rows{Rows: inner, raw: r.conn.session.state.RawAccess}
-	got.answer = func(tag pgconn.CommandTag, err error) error { return r.answer(i, tag, err) }
+	got.endError = func(tag pgconn.CommandTag, err error) error { return r.errorOf(i, tag, err) }
 	if r.decided.Guards(i) { // a refusal fails here
 		if got.ahead = inner.Next(); !got.ahead {
 			if got.end(); got.err != nil {

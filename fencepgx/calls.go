@@ -22,12 +22,12 @@ func (direct) Failed(*core.Execution, error)                  {}
 
 type execCall struct{ direct }
 
-func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (pgconn.CommandTag, error) {
-	text, err := l.(*link).text(r)
+func (execCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (pgconn.CommandTag, error) {
+	text, err := l.(*connAdapter).text(r)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	return l.(*link).conn.Exec(ctx, text, plain(r.Args)...)
+	return l.(*connAdapter).conn.Exec(ctx, text, plain(r.Args)...)
 }
 
 func (execCall) Inspect(ctx context.Context, e *core.Execution, tag pgconn.CommandTag) (pgconn.CommandTag, error) {
@@ -39,7 +39,7 @@ func (execCall) Finish(
 ) (pgconn.CommandTag, error) {
 	if err == nil {
 		e.ReportGuarded(ctx)
-		if n := len(e.Sent().Args); n > e.Given() && n <= spared {
+		if n := len(e.Sent().Args); n > e.ArgCount() && n <= spared {
 			e.Spare() // plain made a separate list for pgx
 		}
 	}
@@ -56,12 +56,12 @@ func (affected) LastInsertId() (int64, error) {
 
 type queryCall struct{ direct }
 
-func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (*rows, error) {
-	text, err := l.(*link).text(r)
+func (queryCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (*rows, error) {
+	text, err := l.(*connAdapter).text(r)
 	if err != nil {
 		return nil, err
 	}
-	got, err := l.(*link).conn.Query(ctx, text, plain(r.Args)...)
+	got, err := l.(*connAdapter).conn.Query(ctx, text, plain(r.Args)...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, r *rows, err err
 	if err != nil {
 		return nil, err
 	}
-	r.answer = func(_ pgconn.CommandTag, err error) error {
+	r.endError = func(_ pgconn.CommandTag, err error) error {
 		if err == nil {
 			e.ReportGuarded(ctx)
 			return nil

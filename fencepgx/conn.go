@@ -21,12 +21,12 @@ type Conn struct {
 
 // A session holds the state of a connection.
 type session struct {
-	link   *link
-	state  *core.Conn
-	lost   bool
-	simple bool // by default, and for batches, it uses the simple protocol
+	adapter *connAdapter
+	state   *core.Conn
+	lost    bool
+	simple  bool // by default, and for batches, it uses the simple protocol
 
-	given []driver.NamedValue // room for the arguments of the next Exec
+	argBuffer []driver.NamedValue // room for the arguments of the next Exec
 }
 
 func (db *DB) session(c *pgx.Conn) *session {
@@ -35,8 +35,8 @@ func (db *DB) session(c *pgx.Conn) *session {
 		return s
 	}
 	s := &session{simple: c.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
-	s.link = newLink(c, s)
-	s.state = core.NewConn(db.settings, s.link, &db.found)
+	s.adapter = newConnAdapter(c, s)
+	s.state = core.NewConn(db.settings, s.adapter, &db.found)
 	known[db.key] = s
 	return s
 }
@@ -49,7 +49,7 @@ func (c *Conn) Release() {
 	}
 	c.session = nil
 	if s.lost {
-		_ = s.link.Close() // the error is ignored, because the connection is lost
+		_ = s.adapter.Close() // the error is ignored, because the connection is lost
 	}
 	c.acquired.Release()
 }
@@ -59,11 +59,11 @@ func (c *Conn) Conn() *pgx.Conn { return c.session.raw() }
 
 func (s *session) raw() *pgx.Conn {
 	s.state.RawAccess()
-	return s.link.conn
+	return s.adapter.conn
 }
 
 // Ping checks whether the connection is alive.
-func (c *Conn) Ping(ctx context.Context) error { return c.session.link.conn.Ping(ctx) }
+func (c *Conn) Ping(ctx context.Context) error { return c.session.adapter.conn.Ping(ctx) }
 
 // Prepare prepares a statement by a name, or refuses one that can't be guarded. Exec, Query and batches of this
 // connection take the name for the statement, and guard it.
@@ -75,7 +75,7 @@ func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.Statement
 			return nil, s.noted(err)
 		}
 	}
-	made, err := s.link.conn.Prepare(ctx, name, sql)
+	made, err := s.adapter.conn.Prepare(ctx, name, sql)
 	if err != nil {
 		err = s.state.Explain(ctx, err)
 		s.state.ReportFailure(ctx, sql, err)
@@ -86,24 +86,24 @@ func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.Statement
 
 // Deallocate releases a prepared statement.
 func (c *Conn) Deallocate(ctx context.Context, name string) error {
-	return c.session.link.conn.Deallocate(ctx, name)
+	return c.session.adapter.conn.Deallocate(ctx, name)
 }
 
 // WaitForNotification waits for a notification.
 func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, error) {
-	return c.session.link.conn.WaitForNotification(ctx)
+	return c.session.adapter.conn.WaitForNotification(ctx)
 }
 
 // Exec executes a statement.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	s := c.session
-	room := s.given
-	s.given = nil // a query rewriter or a token source may execute statements
+	room := s.argBuffer
+	s.argBuffer = nil // a query rewriter or a token source may execute statements
 	r, plan := s.request(sql, args, room)
 	got, err := run(ctx, s, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
 	if len(r.Args) <= spared {
 		clear(r.Args)
-		s.given = r.Args[:0]
+		s.argBuffer = r.Args[:0]
 	}
 	return got, err
 }
@@ -128,8 +128,8 @@ func (c *Conn) query(ctx context.Context, release func(), sql string, args []any
 	if err != nil {
 		return nil, err
 	}
-	if commits && got.answer == nil { // pgx reads the answer to a COMMIT with its rows
-		got.answer = func(_ pgconn.CommandTag, err error) error {
+	if commits && got.endError == nil { // pgx reads the answer to a COMMIT with its rows
+		got.endError = func(_ pgconn.CommandTag, err error) error {
 			if err != nil {
 				err = s.state.CommitFailed(ctx, err)
 			}
@@ -174,7 +174,7 @@ func rewrites(args []any) bool {
 
 // follow records that the server reports no open transaction: a statement may have ended the transaction of Begin.
 func (s *session) follow() {
-	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
+	if c := s.adapter.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
 		s.state.Idle()
 	}
 }

@@ -91,7 +91,7 @@ func (c *copyCall) added(guarded string) (column string, ok bool) {
 	return column, hasHead && hasTail && pgx.Identifier{column}.Sanitize() == quoted
 }
 
-func (c *copyCall) Send(ctx context.Context, l core.Link, r core.Request) (n int64, err error) {
+func (c *copyCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (n int64, err error) {
 	if c.sent {
 		return 0, c.failed
 	}
@@ -99,10 +99,10 @@ func (c *copyCall) Send(ctx context.Context, l core.Link, r core.Request) (n int
 	if c.insert != "" && r.Query != c.insert && !c.observed {
 		column, _ := c.added(r.Query) // Prepare has looked
 		columns = append(columns[:len(columns):len(columns)], column)
-		src = &marked{CopyFromSource: src, value: r.Args[len(r.Args)-1].Value}
+		src = &extended{CopyFromSource: src, value: r.Args[len(r.Args)-1].Value}
 	}
 	c.sent = true
-	n, c.failed = l.(*link).conn.CopyFrom(ctx, c.table, columns, src)
+	n, c.failed = l.(*connAdapter).conn.CopyFrom(ctx, c.table, columns, src)
 	return n, c.failed
 }
 
@@ -119,14 +119,14 @@ func (c *copyCall) Finish(ctx context.Context, e *core.Execution, n int64, err e
 	return n, err
 }
 
-// marked adds a value to each row.
-type marked struct {
+// extended adds a value to each row.
+type extended struct {
 	pgx.CopyFromSource
 	value any
 	row   []any
 }
 
-func (m *marked) Values() ([]any, error) {
+func (m *extended) Values() ([]any, error) {
 	row, err := m.CopyFromSource.Values()
 	m.row = append(append(m.row[:0], row...), m.value)
 	return m.row, err

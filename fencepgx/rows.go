@@ -11,12 +11,12 @@ import (
 // rows are the rows of a query. The guard may refuse a row after the query has returned.
 type rows struct {
 	pgx.Rows
-	ahead   bool                                         // the first row has been read
-	answer  func(tag pgconn.CommandTag, err error) error // returns the error at the end of the rows; may be nil
-	release func()                                       // releases the connection; may be nil
-	raw     func()                                       // records that the application got the connection
-	ended   bool
-	err     error
+	ahead    bool                                         // the first row has been read
+	endError func(tag pgconn.CommandTag, err error) error // returns the error at the end of the rows; may be nil
+	release  func()                                       // releases the connection; may be nil
+	raw      func()                                       // records that the application got the connection
+	ended    bool
+	err      error
 }
 
 func (r *rows) Next() bool {
@@ -77,8 +77,8 @@ func (r *rows) end() {
 		return
 	}
 	r.ended, r.ahead, r.err = true, false, r.Rows.Err()
-	if r.answer != nil {
-		r.err = r.answer(r.CommandTag(), r.err)
+	if r.endError != nil {
+		r.err = r.endError(r.CommandTag(), r.err)
 	}
 	if r.release != nil {
 		r.release()

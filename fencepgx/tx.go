@@ -31,7 +31,7 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 	if err := s.state.BeforeTx(ctx, opts.AccessMode == pgx.ReadOnly); err != nil {
 		return nil, s.noted(err)
 	}
-	inner, err := s.link.conn.BeginTx(ctx, opts)
+	inner, err := s.adapter.conn.BeginTx(ctx, opts)
 	if err = s.state.Began(ctx, err); err != nil {
 		return nil, s.noted(err)
 	}
@@ -48,7 +48,7 @@ func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 				Reason: "the transaction's options hold a statement that writes to a " +
 					"registered table, or an EXECUTE; send it by itself, in the transaction"}
 		}
-		if err := s.link.isNoName(text); err != nil {
+		if err := s.adapter.isNoName(text); err != nil {
 			return err
 		}
 		s.state.Follow(ctx, text)
@@ -96,7 +96,7 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 		return nil, pgx.ErrTxClosed
 	}
 	for _, text := range []string{"savepoint", "release savepoint", "rollback to savepoint"} {
-		if err := t.conn.session.link.isNoName(fmt.Sprintf("%s sp_%d", text, *t.saved+1)); err != nil {
+		if err := t.conn.session.adapter.isNoName(fmt.Sprintf("%s sp_%d", text, *t.saved+1)); err != nil {
 			t.conn.session.state.ReportFailure(ctx, "SAVEPOINT", err)
 			return nil, err
 		}

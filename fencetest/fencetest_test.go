@@ -117,7 +117,7 @@ func (f *failing) during(do func()) []string {
 }
 
 // A helper fails the test if a step is impossible, or if an expected event doesn't happen.
-func TestFailures(t *testing.T) {
+func TestFailuresOfStepsFailTheTest(t *testing.T) {
 	table := sqlfence.WithTable("books")
 	for want, do := range map[string]func(f testing.TB){
 		"create the schema: SQL logic error: near":   func(f testing.TB) { fencetest.Open(f, "CREATE TABBLE x", table) },
@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 }
 
 // Match accepts the guarded form of the program's text, and no other text.
-func TestMatch(t *testing.T) {
+func TestMatchAcceptsOnlyTheGuardedStatement(t *testing.T) {
 	db := fencetest.Open(t, books, sqlfence.WithTable("books", sqlfence.RowFence("fence")))
 	for _, query := range []string{
 		"UPDATE books SET price = ?\n\tWHERE id = ?", "DELETE FROM books WHERE id = 1", "INSERT INTO books (id, price) VALUES (?, ?)",

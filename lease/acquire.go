@@ -21,7 +21,7 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	return m.waitInLine(ctx, r)
+	return m.waitInQueue(ctx, r)
 }
 
 // TryAcquire is Acquire with one attempt, by default of at most 5 s ([Timeout]). ok is false if another holder has the
@@ -32,23 +32,23 @@ func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lea
 		return nil, false, err
 	}
 	if !r.timed {
-		r.limit = answerLimit
+		r.limit = responseLimit
 	}
 	limited, cancel := r.limited(ctx)
 	defer cancel()
-	lease, _, err = m.ask(ctx, limited, &acquisition{request: r})
+	lease, _, err = m.attempt(ctx, limited, &acquisition{request: r})
 	return lease, lease != nil, err
 }
 
-// waitInLine waits in the key's queue, and tries to take the lease when the request is the first of the queue, until an
-// attempt succeeds or the attempts or the time are used up.
-func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
+// waitInQueue waits in the key's queue, and tries to take the lease when the request is the first of the queue, until
+// an attempt succeeds or the attempts or the time are used up.
+func (m *Leases) waitInQueue(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
 	// A caller with [Resume] may hold the lease for which the queue waits.
 	if r.resumes && m.queues.busy(r.key) {
-		if lease, _, err := m.ask(ctx, limited, &a); lease != nil || err != nil {
+		if lease, _, err := m.attempt(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err
 		}
 	}
@@ -61,9 +61,9 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 		if m.listener.listener != nil {
 			a.notified = a.longest()
 		}
-		w.asks()
-		lease, o, err := m.ask(ctx, limited, &a)
-		w.answered(o)
+		w.begin()
+		lease, o, err := m.attempt(ctx, limited, &a)
+		w.end(o)
 		return lease, err
 	}
 	if lease, err := inTurn(); lease != nil || err != nil {
@@ -74,14 +74,14 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 		defer m.listener.leave()
 	}
 	for !a.exhausted() {
-		if !a.pause(limited, w, m.listener.listens()) {
+		if !a.sleep(limited, w, m.listener.listens()) {
 			return nil, a.gaveUp(ctx, w)
 		}
 		if lease, err := inTurn(); lease != nil || err != nil {
 			return lease, err
 		}
 	}
-	return nil, a.held()
+	return nil, a.heldError()
 }
 
 type request struct {
@@ -124,9 +124,9 @@ func (r *request) wrap(err error) error {
 	return fmt.Errorf("lease: acquire %q: %w", r.key, err)
 }
 
-// ask tries once to take the lease, and stores the outcome in a. limited is ctx with the request's time limit. The
+// attempt tries once to take the lease, and stores the outcome in a. limited is ctx with the request's time limit. The
 // lease is nil if another holder has it.
-func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
+func (m *Leases) attempt(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
 	a.attempts++
 	for {
 		var on *session

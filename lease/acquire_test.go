@@ -296,7 +296,7 @@ func raised(c fakedb.Call, code string) error {
 }
 
 // A statement that failed because of a concurrent one is sent again.
-func TestResent(t *testing.T) {
+func TestResentAfterAConcurrentStatement(t *testing.T) {
 	for _, code := range []string{"40001", "40P01", "22P02 lease"} {
 		onPostgres(t, func(t *testing.T, d *database) {
 			leases := d.ready(t)

@@ -14,20 +14,20 @@ import (
 type acquisition struct {
 	*request
 	attempts int
-	pauses   int      // number of pauses that no signal ended early
+	backoffs int      // number of pauses that no signal ended early
 	last     *outcome // the outcome of the last attempt; nil before the first attempt
 	unmarked int      // number of attempts in a row that couldn't ask for a notification
 }
 
-// longestPause bounds the backoff, and the pause of a waiter that relies on notifications.
-const longestPause = 5 * time.Second
+// longestBackoff bounds the backoff, and the pause of a waiter that relies on notifications.
+const longestBackoff = 5 * time.Second
 
-func (a *acquisition) exhausted() bool { return a.pauses >= a.retries }
+func (a *acquisition) exhausted() bool { return a.backoffs >= a.retries }
 
-// pause waits until the next attempt; false if ctx has ended. With listens, a release would wake the waiter.
-func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
+// sleep waits until the next attempt; false if ctx has ended. With listens, a release would wake the waiter.
+func (a *acquisition) sleep(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
-	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.marked) {
+	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.notifies) {
 		// Another holder has taken the lease since, and its release would send no notification. Another cause may
 		// prevent the request for one each time, so the pauses grow.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
@@ -44,7 +44,7 @@ func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 		return true
 	case <-timer.C:
 		if counts {
-			a.pauses++
+			a.backoffs++
 		}
 		return true
 	case <-ctx.Done():
@@ -60,17 +60,17 @@ func (a *acquisition) longest() time.Duration {
 	case a.even:
 		return a.interval + a.interval/8
 	}
-	return longestPause
+	return longestBackoff
 }
 
 // delay returns the length of the next pause, which ends at the latest when the other holder's lease expires.
 func (a *acquisition) delay(listens bool) time.Duration {
-	d := longestPause
+	d := longestBackoff
 	switch {
 	case a.even:
 		d = a.interval - a.interval/8 + randomly(a.interval/4)
-	case !listens && a.pauses < 32 && a.backoff<<a.pauses > 0:
-		d = min(d, a.backoff<<a.pauses)
+	case !listens && a.backoffs < 32 && a.backoff<<a.backoffs > 0:
+		d = min(d, a.backoff<<a.backoffs)
 		d -= randomly(d / 2)
 	}
 	if a.last != nil && a.last.live && a.last.left.Valid {
@@ -94,15 +94,15 @@ func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 		return a.wrap(lost.Explain(ctx, err))
 	}
 	if a.last == nil {
-		a.last = w.lastAnswer()
+		a.last = w.lastResponse()
 	}
 	if a.last == nil {
-		return a.wrap(noAnswer(context.DeadlineExceeded))
+		return a.wrap(noResponse(context.DeadlineExceeded))
 	}
-	return a.held()
+	return a.heldError()
 }
 
-func (a *acquisition) held() error {
+func (a *acquisition) heldError() error {
 	e := &HeldError{Key: a.key, Attempts: a.attempts}
 	if !a.last.live { // another process was faster, and the row has an earlier holder
 		return e
@@ -122,13 +122,13 @@ func (a *acquisition) failed(ctx, limited context.Context, err error) error {
 	if ctx.Err() == nil && (limited.Err() != nil || ok && !time.Now().Before(deadline)) {
 		switch {
 		case a.last != nil:
-			return a.held()
+			return a.heldError()
 		case errors.Is(err, context.DeadlineExceeded):
-			err = noAnswer(err)
+			err = noResponse(err)
 		}
 	}
 	return a.wrap(err)
 }
 
-// noAnswer reports a time limit: all connections are in use, or the server or a lock is slow.
-func noAnswer(err error) error { return fmt.Errorf("no answer from the database: %w", err) }
+// noResponse reports a time limit: all connections are in use, or the server or a lock is slow.
+func noResponse(err error) error { return fmt.Errorf("no answer from the database: %w", err) }

@@ -10,10 +10,10 @@ func TestDelay(t *testing.T) {
 	terms, _ := newTerms(nil)
 	a := &acquisition{request: &request{terms: terms}}
 	for i := range 100 {
-		a.pauses = i
-		full := longestPause
+		a.backoffs = i
+		full := longestBackoff
 		if i < 6 {
-			full = min(longestPause, 100*time.Millisecond<<i)
+			full = min(longestBackoff, 100*time.Millisecond<<i)
 		}
 		drawn := make(map[time.Duration]bool)
 		for range 20 {
@@ -27,7 +27,7 @@ func TestDelay(t *testing.T) {
 			t.Errorf("pause %d is always %v", i, full)
 		}
 	}
-	if d := a.delay(true); d != longestPause {
+	if d := a.delay(true); d != longestBackoff {
 		t.Errorf("heard: %v", d)
 	}
 	terms, _ = newTerms([]Term{Timeout(time.Minute), Interval(80 * time.Millisecond)})
@@ -47,22 +47,22 @@ func TestDelay(t *testing.T) {
 // A release wakes a waiter only if the lease was held and its row has the waiter's mark. Otherwise the waiter tries
 // again at once, because the mark of a free lease may have been swept away with the row.
 func TestPauseWithoutANotification(t *testing.T) {
-	for _, last := range []outcome{{live: true, marked: true}, {live: true}, {marked: true}, {}} {
+	for _, last := range []outcome{{live: true, notifies: true}, {live: true}, {notifies: true}, {}} {
 		synctest.Test(t, func(t *testing.T) {
 			terms, _ := newTerms([]Term{Timeout(24 * time.Hour), Interval(time.Hour)})
 			a := &acquisition{request: &request{terms: terms, notified: time.Hour}, last: &last}
 			w := new(queues).join("k")
 			defer w.leave()
 			start := time.Now()
-			if !a.pause(t.Context(), w, true) {
+			if !a.sleep(t.Context(), w, true) {
 				t.Fatal(t.Context().Err())
 			}
 			pauses := 0
-			if last.live && last.marked {
+			if last.live && last.notifies {
 				pauses = 1
 			}
-			if took := time.Since(start); took > 0 != (pauses == 1) || a.pauses != pauses {
-				t.Errorf("live %v, marked %v: after %v, of %d pauses", last.live, last.marked, took, a.pauses)
+			if took := time.Since(start); took > 0 != (pauses == 1) || a.backoffs != pauses {
+				t.Errorf("live %v, marked %v: after %v, of %d pauses", last.live, last.notifies, took, a.backoffs)
 			}
 		})
 	}

@@ -125,7 +125,7 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 	stop := context.AfterFunc(ctx, func() {
 		m.goingOn.Add(1)
 		defer m.goingOn.Add(-1)
-		limit := time.NewTimer(m.patience())
+		limit := time.NewTimer(m.grace())
 		defer limit.Stop()
 		select {
 		case <-limit.C:
@@ -139,9 +139,9 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// patience returns how long a statement may continue after its caller has gone; less if other calls wait for a
+// grace returns how long a statement may continue after its caller has gone; less if other calls wait for a
 // connection.
-func (m *Leases) patience() time.Duration {
+func (m *Leases) grace() time.Duration {
 	switch {
 	case m.goingOn.Load() > mostGoOn:
 		return 0

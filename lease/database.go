@@ -92,7 +92,7 @@ func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	return n, err
 }
 
-func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
+func (d *database) sendBounded(ctx context.Context, f sqltext.Bounded, send func(text string) error) error {
 	found, err := d.timelines.Send(f, send, func(text string) error {
 		_, err := d.exec(callerOf(ctx), statement{text: text})
 		return err
@@ -160,10 +160,10 @@ func (s statement) sendAlone(
 		return false, err
 	}
 	n, err := result.RowsAffected()
-	if err != nil || n == 0 || s.answer == "" {
+	if err != nil || n == 0 || s.result == "" {
 		return n > 0, err
 	}
-	return true, do(db, s.answer)
+	return true, do(db, s.result)
 }
 
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {

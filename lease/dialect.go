@@ -19,8 +19,8 @@ type dialect struct {
 	sqltext.Dialect
 	server *facts.Dialect // the queries about the server and its settings
 
-	create   string // creates the table if it is missing
-	addMarks string // adds the column for waiters that want a notification, which a table of an older version lacks
+	create    string // creates the table if it is missing
+	addNotify string // adds the column for waiters that want a notification, which a table of an older version lacks
 
 	// createIndex creates the index on expires_at. hasIndex is a query that returns a row if the index exists.
 	createIndex, hasIndex string
@@ -80,10 +80,10 @@ type dialect struct {
 	// other sessions whether this session is alive.
 	session func(id int64) (lock, unlock statement)
 
-	// owned returns a statement that stores a mark in a session, and a query for whether the session that executes it
-	// has the mark: a pooler may have handed the session with its lock to another client. It is nil for a database
+	// identity returns a statement that stores a mark in a session, and a query for whether the session that executes
+	// it has the mark: a pooler may have handed the session with its lock to another client. It is nil for a database
 	// without such poolers.
-	owned func(mark string) (set, get statement)
+	identity func(mark string) (set, get statement)
 }
 
 var dialects = dialectopt.For(postgres, sqlite, mysql)
@@ -96,17 +96,17 @@ type statement struct {
 	before []string       // statements to send first; they need a transaction
 	tx     *sql.TxOptions // options of the transaction for the statement; nil if the statement needs no transaction
 
-	// alone is an SQL string with the same effect that needs no transaction. If alone changes a row, answer is the
+	// alone is an SQL string with the same effect that needs no transaction. If alone changes a row, result is the
 	// query for the result, and the transaction isn't begun.
-	alone, answer string
+	alone, result string
 }
 
 // createIndex creates the index that the query of list uses, because only few of all leases are live.
 const createIndex = "CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"
 
-var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
+var fragments = sqltext.Fragments{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
-func render(d sqltext.Dialect, text string, own ...sqltext.Pieces) string {
-	text, _ = sqltext.Render(d, text, append(own, pieces)...)
+func render(d sqltext.Dialect, text string, own ...sqltext.Fragments) string {
+	text, _ = sqltext.Render(d, text, append(own, fragments)...)
 	return text
 }

@@ -20,7 +20,7 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	if err != nil {
 		return err
 	}
-	l, err := m.waitInLine(ctx, r)
+	l, err := m.waitInQueue(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (l *Lease) finishDo(ctx context.Context) error {
 		return nil
 	case errors.Is(err, ErrLeaseLost):
 		return err
-	case errors.Is(err, errAnswerLost):
+	case errors.Is(err, errResponseLost):
 		// Most likely it was held to the end: it was by this process's clock.
 		l.leases.log().Warn("lease: the answer to a release was lost, and the lease has ended", "key", l.Key())
 		return nil

@@ -81,7 +81,7 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 			return err
 		}
 		if resigned := e.lead(ctx, l, r); resigned && ctx.Err() == nil {
-			poll.Rest(ctx, 2*longestPause)
+			poll.Rest(ctx, 2*longestBackoff)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, e
 			return nil, nil, err
 		}
 		r.retries, r.limit = math.MaxInt, campaignRound
-		l, err := m.waitInLine(ctx, r)
+		l, err := m.waitInQueue(ctx, r)
 		switch {
 		case err == nil:
 			return l, r, nil
@@ -167,7 +167,7 @@ func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, e
 		}
 		m.log().Warn("lease: an attempt to become the leader failed, and is repeated", "key", e.key, "err", err)
 		poll.Rest(ctx, pause-randomly(pause/2))
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, longestBackoff)
 	}
 	return nil, nil, nil
 }
@@ -226,7 +226,7 @@ func (e *Election) lead(ctx context.Context, l *Lease, r *request) (resigned boo
 	told := e.attend(p, worked, (r.ttl-r.margin-r.beat())/2)
 	stop()
 	if lost := l.finishDo(ctx); lost != nil && !told {
-		e.tellLost(lost)
+		e.reportLost(lost)
 	}
 	resigned = errors.Is(context.Cause(p.ctx), ErrReleased)
 	p.end(ErrReleased) // lets go of the contexts
@@ -249,7 +249,7 @@ func (e *Election) attend(p *leadership, worked <-chan struct{}, near time.Durat
 		case <-lost:
 			lost = nil
 			if err := l.Err(); errors.Is(err, ErrLeaseLost) {
-				e.tellLost(err)
+				e.reportLost(err)
 				told = true
 			}
 		case <-short.C:
@@ -273,7 +273,7 @@ func (e *Election) attend(p *leadership, worked <-chan struct{}, near time.Durat
 	return told
 }
 
-func (e *Election) tellLost(err error) {
+func (e *Election) reportLost(err error) {
 	if e.on.Lost != nil {
 		e.on.Lost(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // One candidate leads. When the leader stops, the second candidate leads with the next token.
-func TestElection(t *testing.T) {
+func TestElectionHasOneLeader(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		a, b := newCandidate(t), newCandidate(t)
 		if a.token() != 0 {
@@ -144,7 +144,7 @@ func TestElectionIsShortOfTime(t *testing.T) {
 }
 
 // After a resignation the leader pauses before it campaigns again, so another candidate can be elected.
-func TestResign(t *testing.T) {
+func TestResignLetsAnotherCandidateLead(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		a, b := newCandidate(t), newCandidate(t)
 		a.Resign() // from nothing

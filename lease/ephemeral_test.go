@@ -37,7 +37,7 @@ func (s *server) sessions() int {
 }
 
 // Ephemeral leases share a session, which stays open as long as a lease of the session is held.
-func TestEphemeral(t *testing.T) {
+func TestEphemeralLeasesShareASession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
 		one := acquire(t, leases, "one", lease.Ephemeral())

@@ -18,9 +18,9 @@ import (
 // PostgreSQL.
 func openShop(opts ...sqlfence.Option) *sql.DB {
 	s := &server{locks: map[int64]int{}}
-	answer := func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	answer := func(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
 		if strings.Contains(c.Query, "INTO books") || strings.Contains(c.Query, "UPDATE books") {
-			return fakedb.Answer{Affected: 1}, nil
+			return fakedb.Response{Affected: 1}, nil
 		}
 		return s.answer(ctx, c)
 	}

@@ -72,7 +72,7 @@ func on(t *testing.T, dialect sqlfence.Dialect, test func(t *testing.T, d *datab
 	})
 }
 
-func (d *database) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func (d *database) answer(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
 	d.mu.Lock()
 	before, after := d.before, d.after
 	d.mu.Unlock()
@@ -82,7 +82,7 @@ func (d *database) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, er
 				c.Kind = fakedb.Rollback
 				_, _ = d.handle(ctx, c)
 			}
-			return fakedb.Answer{}, err
+			return fakedb.Response{}, err
 		}
 	}
 	answer, err := d.handle(ctx, c)

@@ -42,19 +42,19 @@ func newFile() *file {
 	return &file{writing: make(chan struct{}, 1), inTx: map[int]bool{}, writer: none}
 }
 
-func (f *file) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func (f *file) answer(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
 	switch {
 	case c.Kind == fakedb.Begin:
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.inTx[c.Conn] = true
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	case c.Kind == fakedb.Commit, c.Kind == fakedb.Rollback:
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.inTx, c.Conn)
 		f.end(c.Conn, c.Kind == fakedb.Commit)
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	case strings.HasPrefix(c.Query, "SELECT"), strings.HasPrefix(c.Query, "EXPLAIN"):
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -64,7 +64,7 @@ func (f *file) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return f.committed.answer(c)
 	}
 	if err := f.begin(ctx, c.Conn); err != nil {
-		return fakedb.Answer{}, err
+		return fakedb.Response{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,11 +106,11 @@ func (f *file) end(conn int, commit bool) {
 }
 
 // answer has the effects of a statement, and returns the answer.
-func (t *tables) answer(c fakedb.Call) (answer fakedb.Answer, err error) {
+func (t *tables) answer(c fakedb.Call) (answer fakedb.Response, err error) {
 	has := func(parts ...string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })
 	}
-	rows := func(rows ...[]any) fakedb.Answer { return fakedb.Answer{Rows: rows} }
+	rows := func(rows ...[]any) fakedb.Response { return fakedb.Response{Rows: rows} }
 	switch {
 	case has("pragma_table_info"):
 		answer.Columns = []string{"name", "type", "required"}
@@ -217,28 +217,28 @@ func (t *tables) find(lockID any) (string, row) {
 	return "", row{}
 }
 
-func (t *tables) take(key, lockID, owner string, ttl time.Duration) fakedb.Answer {
+func (t *tables) take(key, lockID, owner string, ttl time.Duration) fakedb.Response {
 	before := t.leases[key]
 	if live(before) || t.tokens[key] < 0 || max(before.token, t.tokens[key]) >= sqlfence.MaxToken {
-		return fakedb.Answer{}
+		return fakedb.Response{}
 	}
 	now := today()
 	r := row{lockID: lockID, holder: owner, token: 1 + max(before.token, t.tokens[key]), acquired: now, expires: now.Add(ttl)}
 	t.leases[key] = r
-	return fakedb.Answer{Rows: [][]any{{key, lockID, owner, r.token, now.UnixMicro(), r.expires.UnixMicro(), false, micros(ttl)}}}
+	return fakedb.Response{Rows: [][]any{{key, lockID, owner, r.token, now.UnixMicro(), r.expires.UnixMicro(), false, micros(ttl)}}}
 }
 
-func (t *tables) seen(key string) fakedb.Answer {
+func (t *tables) seen(key string) fakedb.Response {
 	r, there := t.leases[key]
 	if !there {
-		return fakedb.Answer{Rows: [][]any{{false, true, false, t.tokens[key], "", nil, nil, nil, nil, nil, nil, nil, nil, false, nil}}}
+		return fakedb.Response{Rows: [][]any{{false, true, false, t.tokens[key], "", nil, nil, nil, nil, nil, nil, nil, nil, false, nil}}}
 	}
 	left := micros(r.expires.Sub(today()))
 	var lockID any
 	if r.lockID != "" {
 		lockID = r.lockID
 	}
-	return fakedb.Answer{Rows: [][]any{{
+	return fakedb.Response{Rows: [][]any{{
 		live(r), true, false, t.tokens[key], r.holder, r.expires.UnixMicro(), left,
 		key, lockID, r.holder, r.token, r.acquired.UnixMicro(), r.expires.UnixMicro(), false, left,
 	}}}

@@ -19,12 +19,12 @@ func TestHeldErrorDoesNotNameARelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		handle := d.handle
-		d.handle = func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		d.handle = func(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
 			if !isAcquire(c) {
 				return handle(ctx, c)
 			}
 			mark := d.server.leases["k"].holder
-			return fakedb.Answer{Rows: [][]any{{false, true, false, int64(1), mark, int64(1), int64(-1), nil, nil, nil, nil, nil, nil, false, nil}}}, nil
+			return fakedb.Response{Rows: [][]any{{false, true, false, int64(1), mark, int64(1), int64(-1), nil, nil, nil, nil, nil, nil, false, nil}}}, nil
 		}
 		_, err := leases.Acquire(t.Context(), "k", lease.Retries(0))
 		var held *lease.HeldError

@@ -52,7 +52,7 @@ func TestLeaseExpires(t *testing.T) {
 }
 
 // With a margin, the lease ends for its holder before it ends in the database.
-func TestMargin(t *testing.T) {
+func TestMarginEndsTheLeaseEarlier(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t, lease.WithDefaults(lease.Margin(2*time.Second)))
 		l := acquire(t, leases, "k", lease.TTL(10*time.Second))

@@ -12,7 +12,7 @@ import (
 // longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor".
 func NormalizeKey(key string) (string, error) {
 	key = nfc.String(key)
-	if fault := core.NameFault(key); fault != "" {
+	if fault := core.NameDefect(key); fault != "" {
 		return "", invalid("the key names its tokens: %s", fault)
 	}
 	return key, nil

@@ -178,7 +178,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	defer l.session.leave()
 	err := l.leases.releaseAfter(ctx, l.info.LockID, l.hold)
 	if errors.Is(err, ErrNotHeld) {
-		l.tellLost(ctx, l.lostBefore(err))
+		l.reportLost(ctx, l.lostBefore(err))
 	} else {
 		l.observe(ctx, Released, err)
 	}
@@ -222,7 +222,7 @@ func (l *Lease) lose(reason string, err error) {
 		return
 	}
 	go func() {
-		l.tellLost(context.WithoutCancel(l.ctx.Context), loss)
+		l.reportLost(context.WithoutCancel(l.ctx.Context), loss)
 		l.session.leave()
 	}()
 }
@@ -232,7 +232,7 @@ func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }
 
-func (l *Lease) tellLost(ctx context.Context, loss *LostError) {
+func (l *Lease) reportLost(ctx context.Context, loss *LostError) {
 	l.leases.log().Warn("lease: a lease was lost before its release", "key", l.info.Key, "token", l.info.Token.Value,
 		"err", loss)
 	l.observe(ctx, Lost, loss)

@@ -36,8 +36,8 @@ type listenerState struct {
 }
 
 const (
-	listenerLinger = 10 * time.Second
-	listenerPause  = time.Second
+	listenerLinger   = 10 * time.Second
+	listenerInterval = time.Second
 )
 
 // enter starts the listener. It needs a call of leave.
@@ -94,7 +94,7 @@ func (s *listenerState) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(listenerPause):
+		case <-time.After(listenerInterval):
 		}
 	}
 }
@@ -120,10 +120,10 @@ const (
 	// leastForListener counts a connection for the listener, one for its proof, and one for the work.
 	leastForListener = 3
 
-	connLimit  = time.Second     // how long the listener waits for a connection
-	proofLimit = 2 * time.Second // how long the test may take that the connection gets notifications
-	yieldPause = time.Second     // how often the listener checks whether other callers need its connection
-	pollPause  = time.Minute     // how long waiters poll after the listener has failed, before it tries again
+	connLimit     = time.Second     // how long the listener waits for a connection
+	probeLimit    = 2 * time.Second // how long the test may take that the connection gets notifications
+	yieldInterval = time.Second     // how often the listener checks whether other callers need its connection
+	pollInterval  = time.Minute     // how long waiters poll after the listener has failed, before it tries again
 )
 
 var (
@@ -142,7 +142,7 @@ func (l *poolListener) Listen(ctx context.Context, channel string, notify func(p
 	}
 	err := l.listen(ctx, channel, notify)
 	if errors.Is(err, errDeaf) || errors.Is(err, errTaken) {
-		l.next.Store(time.Now().Add(pollPause).Unix())
+		l.next.Store(time.Now().Add(pollInterval).Unix())
 	}
 	return err
 }
@@ -180,7 +180,7 @@ func (l *poolListener) hear(
 	ctx context.Context, base driver.Conn, wait notifications, channel string, notify func(payload string),
 ) error {
 	proof := newLockID()
-	limited, cancel := context.WithTimeout(ctx, proofLimit)
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	listen, send := "LISTEN "+channel, "SELECT pg_catalog.pg_notify('"+channel+"', '"+proof+"')"
 	if _, err := basedriver.Exec(trusted.Context(limited, listen), base, listen, nil); err != nil {
@@ -216,7 +216,7 @@ func (l *poolListener) pass(ctx context.Context, wait notifications, notify func
 	for {
 		limited, cancel := ctx, context.CancelFunc(func() {})
 		if l.db.Stats().MaxOpenConnections > 0 {
-			limited, cancel = context.WithTimeout(ctx, yieldPause)
+			limited, cancel = context.WithTimeout(ctx, yieldInterval)
 		}
 		_, payload, err := wait(limited)
 		late := limited.Err() != nil && ctx.Err() == nil

@@ -73,10 +73,10 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\tKEY fencing_leases_expires_at (expires_at)\n" +
 	") ENGINE=InnoDB"
 
-// seenMySQL reads, without locks, the state that an attempt finds. It returns an outcome with the lease of {key} of any
-// holder, whether the lease and the ledger have a row, whether the session is in autocommit mode, and whether the
+// stateMySQL reads, without locks, the state that an attempt finds. It returns an outcome with the lease of {key} of
+// any holder, whether the lease and the ledger have a row, whether the session is in autocommit mode, and whether the
 // server is TiDB.
-const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
+const stateMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
@@ -110,27 +110,27 @@ const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_a
 FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now
 WHERE l.lock_id IS NOT NULL AND {alive l}`
 
-var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw("`key`")}
+var mysqlFragments = sqltext.Fragments{"column": sqltext.Raw("`key`")}
 
 // constants returns pieces with texts as SQL constants.
-func constants(texts map[string]string) sqltext.Pieces {
-	p := make(sqltext.Pieces, len(texts))
+func constants(texts map[string]string) sqltext.Fragments {
+	p := make(sqltext.Fragments, len(texts))
 	for name, text := range texts {
 		p[name] = sqltext.Raw(my.Text.Text(text))
 	}
 	return p
 }
 
-func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
+func number(n int64) sqltext.Fragment { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
 // atDefault sets no isolation level, because none can be set in an open transaction.
 var atDefault = &sql.TxOptions{}
 
 // texts returns a statement that sends all texts in one transaction. The last text returns the result.
-func texts(p sqltext.Pieces, all ...string) statement {
+func texts(p sqltext.Fragments, all ...string) statement {
 	s := statement{tx: atDefault}
 	for i, text := range all {
-		text = render(my.Text, text, p, mysqlPieces)
+		text = render(my.Text, text, p, mysqlFragments)
 		if i < len(all)-1 {
 			s.before = append(s.before, text)
 			continue
@@ -152,7 +152,7 @@ func probeMySQL(ctx context.Context, db *database, _ bool) error {
 		return err
 	}
 	var fault sql.NullString
-	unfit := my.Unfit("fencing_leases", []my.Kept{
+	unfit := my.Unfit("fencing_leases", []my.Column{
 		{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
 		{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
 	}, "key", "lock_id")
@@ -166,7 +166,7 @@ func probeMySQL(ctx context.Context, db *database, _ bool) error {
 // takeOnMySQL first reads the state without locks, so that an attempt at a live lease waits for nothing: a session that
 // waits for the ledger's row holds up writers under the holder's token.
 func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) error {
-	p := r.pieces()
+	p := r.fragments()
 	for {
 		rows, err := look(ctx, db, r, p, o)
 		switch {
@@ -192,8 +192,8 @@ func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) erro
 	}
 }
 
-// pieces returns the values of a request for the statements of takeOnMySQL.
-func (r *request) pieces() sqltext.Pieces {
+// fragments returns the values of a request for the statements of takeOnMySQL.
+func (r *request) fragments() sqltext.Fragments {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
 	if r.session.Valid {
@@ -204,10 +204,10 @@ func (r *request) pieces() sqltext.Pieces {
 	return p
 }
 
-// keptRows reports which tables have a row for a key.
-type keptRows struct{ lease, ledger bool }
+// existingRows reports which tables have a row for a key.
+type existingRows struct{ lease, ledger bool }
 
-func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.Pieces) error {
+func (k existingRows) add(ctx context.Context, db *database, key string, p sqltext.Fragments) error {
 	if !k.ledger {
 		if err := db.ledger.Ensure(callerOf(ctx), key); err != nil {
 			return err
@@ -223,9 +223,9 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 // look reads the state of a key. The outcome has a lease if the same attempt, sent before, has taken it, or if the
 // lease is resumed. look then reads the lease again with a lock, because at READ UNCOMMITTED it may not be committed.
 func look(
-	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
-) (found keptRows, err error) {
-	s := texts(p, seenMySQL)
+	ctx context.Context, db *database, r *request, p sqltext.Fragments, o *outcome,
+) (found existingRows, err error) {
+	s := texts(p, stateMySQL)
 	s.tx = nil
 	for again := false; ; again = true {
 		var commits, tidb bool
@@ -270,7 +270,7 @@ func refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 }
 
 // takeFree takes the lease unless another process has taken it meanwhile.
-func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
+func takeFree(ctx context.Context, db *database, r *request, p sqltext.Fragments, o *outcome) error {
 	conn, err := db.conn(ctx)
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o
 	defer tx.Rollback()
 	var token int64
 	var stored sql.NullInt64
-	err = stop.Abandoned(ctx, db.cleanup, render(my.Text, lockMySQL, p, mysqlPieces), func(text string) error {
+	err = stop.Abandoned(ctx, db.cleanup, render(my.Text, lockMySQL, p, mysqlFragments), func(text string) error {
 		return tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
 	})
 	switch {
@@ -296,7 +296,7 @@ func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o
 	}
 	p["token"] = number(token + 1)
 	o.sent = time.Now() // the lease begins with this statement
-	text := render(my.Text, takeMySQL, p, mysqlPieces)
+	text := render(my.Text, takeMySQL, p, mysqlFragments)
 	result, err := tx.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return err

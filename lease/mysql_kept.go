@@ -35,9 +35,9 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 // freeing are the values of a released lease that is free at once; holding are the values until {hold} after the lease
 // was acquired. Assignments run from left to right.
 var (
-	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
+	freeing = sqltext.Fragments{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
 		"ends": sqltext.SQL("{now}")}
-	holding = sqltext.Pieces{
+	holding = sqltext.Fragments{
 		"kept": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {release} END"),
 		"mark": sqltext.SQL("CASE WHEN l.acquired_at + {hold} > {now} THEN {empty} ELSE {release} END"),
 		"ends": sqltext.SQL("GREATEST(l.acquired_at + {hold}, {now})"),
@@ -86,8 +86,8 @@ func releaseOnMySQL(lockID, release string, hold time.Duration, _ bool) statemen
 
 // orAlone adds to a statement the form alone without a transaction, which is sent first, and the query answer for its
 // result.
-func orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
-	s.alone = render(my.Text, alone, p, mysqlPieces)
-	s.answer = render(my.Text, answer, p, mysqlPieces)
+func orAlone(s statement, p sqltext.Fragments, alone, answer string) statement {
+	s.alone = render(my.Text, alone, p, mysqlFragments)
+	s.result = render(my.Text, answer, p, mysqlFragments)
 	return s
 }

@@ -23,15 +23,15 @@ func (e *mysqlError) Error() string { return e.Message }
 // Extend runs in a transaction.
 func TestMySQLWithoutTheVariable(t *testing.T) {
 	var sent []fakedb.Kind
-	fake := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	fake := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 		sent = append(sent, c.Kind)
 		switch {
 		case len(sent) == 1:
-			return fakedb.Answer{}, &mysqlError{1193, "Unknown system variable 'binlog_format'"}
+			return fakedb.Response{}, &mysqlError{1193, "Unknown system variable 'binlog_format'"}
 		case c.Kind == fakedb.Query:
-			return fakedb.Answer{Rows: [][]any{{int64(60e6), int64(60e6)}}}, nil
+			return fakedb.Response{Rows: [][]any{{int64(60e6), int64(60e6)}}}, nil
 		}
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	})
 	db := sql.OpenDB(fake)
 	defer db.Close()

@@ -79,7 +79,7 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 		if c.procedures && c.dialect.procedures == "" {
 			c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", spoken))
 		}
-		if c.listener != nil && c.dialect.addMarks == "" {
+		if c.listener != nil && c.dialect.addNotify == "" {
 			c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", spoken))
 		}
 	}
@@ -138,7 +138,7 @@ func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 	if len(l.leases.options.observers) == 0 {
 		return
 	}
-	l.leases.tell(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder,
+	l.leases.report(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder,
 		Until: l.ExpiresAt(), Err: err})
 }
 
@@ -160,10 +160,10 @@ func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outco
 	default: // free by now
 		return
 	}
-	m.tell(ctx, e)
+	m.report(ctx, e)
 }
 
-func (m *Leases) tell(ctx context.Context, e Event) {
+func (m *Leases) report(ctx context.Context, e Event) {
 	for _, observe := range m.options.observers {
 		observe(ctx, e)
 	}

@@ -75,7 +75,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 }
 
 // The errors' texts carry the prefix once.
-func TestErrors(t *testing.T) {
+func TestErrorsHaveThePrefixOnce(t *testing.T) {
 	token := sqlfence.Token{Name: "books", Value: 7}
 	for want, err := range map[string]error{
 		`lease: held by another: key "books" (attempts: 3); try again later`:                                                                             &HeldError{Key: "books", Attempts: 3},

@@ -14,7 +14,7 @@ type outcome struct {
 	live bool      // another holder has the lease
 	// session is false if the caller's session has ended, and NULL if the lease belongs to no session of the caller.
 	session    sql.NullBool
-	marked     bool          // the statement that releases the lease will send a notification
+	notifies   bool          // the statement that releases the lease will send a notification
 	committing bool          // a statement that commits was sent, so an error may hide a successful commit
 	token      int64         // the newest token of the key in the ledger
 	holder     string        // the other holder
@@ -48,7 +48,7 @@ func (o *outcome) scan(rows *sql.Rows) error {
 }
 
 func (o *outcome) fields(w *wonRow) []any {
-	return append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)
+	return append([]any{&o.live, &o.session, &o.notifies, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)
 }
 
 // scanWon reads a row that has only the columns of a wonRow.

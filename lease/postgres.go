@@ -17,7 +17,7 @@ var postgres = sync.OnceValue(func() *dialect {
 	texts := postgresTexts()
 	return &dialect{
 		Dialect: pg.Text, server: pg.Session,
-		create: createPostgres, addMarks: addNotifyUntil, createIndex: createIndex,
+		create: createPostgres, addNotify: addNotifyUntil, createIndex: createIndex,
 		// The query finds a usable index on expires_at with any name.
 		hasIndex: pg.Qualified(`SELECT 1 FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
@@ -60,13 +60,13 @@ WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND
 			return statement{text: pg.Qualified("SELECT 1 FROM fencing_leases WHERE lock_id = $1::text"),
 				args: []any{lockID}}
 		},
-		sweep: statement{text: render(pg.Text, sweepPostgres, postgresPieces)},
+		sweep: statement{text: render(pg.Text, sweepPostgres, postgresFragments)},
 		// The server drops an advisory lock when the session ends.
 		session: func(id int64) (lock, unlock statement) {
 			return statement{text: "SELECT pg_catalog.pg_advisory_lock($1::bigint)", args: []any{id}},
 				statement{text: "SELECT pg_catalog.pg_advisory_unlock($1::bigint)", args: []any{id}}
 		},
-		owned: func(mark string) (set, get statement) {
+		identity: func(mark string) (set, get statement) {
 			return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::pg_catalog.text, false)",
 					args: []any{mark}},
 				statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', " +
@@ -166,9 +166,9 @@ FROM seen LEFT JOIN (
 	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
 ) AS won ON true`
 
-// waitingPieces are the parts of takePostgres for an attempt that will wait for a notification. Its additional argument
-// is the maximum wait in µs. notify_until lies a minute later, so that it serves many attempts.
-var waitingPieces = sqltext.Pieces{
+// waitingFragments are the parts of takePostgres for an attempt that will wait for a notification. Its additional
+// argument is the maximum wait in µs. notify_until lies a minute later, so that it serves many attempts.
+var waitingFragments = sqltext.Fragments{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {
 			return "COALESCE(held.notify_until >= " + later("clock.now, $7::bigint") + ", false)"
@@ -185,13 +185,13 @@ var waitingPieces = sqltext.Pieces{
 `),
 }
 
-// askingPieces are the parts of takePostgres for an attempt that won't wait for a notification.
-var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
+// pollingFragments are the parts of takePostgres for an attempt that won't wait for a notification.
+var pollingFragments = sqltext.Fragments{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
 // overtaken is a text in the error that the statement of take throws if its snapshot is too old: a newer token was
 // issued, or the same attempt has taken the lease. The statement of undo throws it while a statement of take is being
 // executed.
-var overtaken = sqltext.NewMark("lease")
+var overtaken = sqltext.NewMarker("lease")
 
 // extendPostgres has the arguments lock id and ttl in µs. It locks the row before it reads the clock, because an
 // expired lease could become live again after a wait.
@@ -237,14 +237,14 @@ WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
 var postgresTexts = sync.OnceValue(func() (t struct {
-	take, wait, probe, probeWait, takeAll                    sqltext.Floored
+	take, wait, probe, probeWait, takeAll                    sqltext.Bounded
 	extend, release, hold, notifying, releaseAll, undo, list string
 }) {
-	text := func(text string) string { return render(pg.Text, text, postgresPieces) }
-	t.take, t.wait = floored(takePostgres, askingPieces), floored(takePostgres, waitingPieces)
+	text := func(text string) string { return render(pg.Text, text, postgresFragments) }
+	t.take, t.wait = bounded(takePostgres, pollingFragments), bounded(takePostgres, waitingFragments)
 	const probe = "EXPLAIN " + takePostgres
-	t.probe, t.probeWait = floored(probe, askingPieces), floored(probe, waitingPieces)
-	t.takeAll = floored(takeAllPostgres)
+	t.probe, t.probeWait = bounded(probe, pollingFragments), bounded(probe, waitingFragments)
+	t.takeAll = bounded(takeAllPostgres)
 	t.extend, t.release, t.hold = text(extendPostgres), text(releasePostgres), text(holdPostgres)
 	t.notifying, t.releaseAll = text(notifying), text(releaseAllPostgres)
 	t.undo, t.list = text(undoPostgres), text(listPostgres)
@@ -254,13 +254,13 @@ var postgresTexts = sync.OnceValue(func() (t struct {
 // notifying is an additional column of a statement that releases leases. It sends the notification.
 const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_catalog.pg_notify('` + channel + `', l.key) END`
 
-func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
-	return sqltext.NewFloored(pg.Text, text, append(own, postgresPieces, pieces)...)
+func bounded(text string, own ...sqltext.Fragments) sqltext.Bounded {
+	return sqltext.NewBounded(pg.Text, text, append(own, postgresFragments, fragments)...)
 }
 
-var postgresPieces = sqltext.Pieces{
+var postgresFragments = sqltext.Fragments{
 	"later":     sqltext.Func(later),
-	"overtaken": sqltext.Func(func(token string) string { return sqltext.Raise(pg.Text, "'"+overtaken+"'", token) }),
+	"overtaken": sqltext.Func(func(token string) string { return sqltext.Throw(pg.Text, "'"+overtaken+"'", token) }),
 }
 
 // later is a time plus a number of microseconds, with a comma between the two.
@@ -277,7 +277,7 @@ func probePostgres(ctx context.Context, db *database, waits bool) error {
 	if waits {
 		text, args = postgresTexts().probeWait, append(args, int64(1))
 	}
-	return db.sendFloored(ctx, text, func(text string) error {
+	return db.sendBounded(ctx, text, func(text string) error {
 		return db.query(ctx, ignore, statement{text: text + " /* " + newLockID() + " */", args: args})
 	})
 }
@@ -290,14 +290,14 @@ func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) e
 		text, args = postgresTexts().wait, append(args, pg.Text.Ticks(r.notified))
 	}
 	send := func() error {
-		return db.sendFloored(ctx, text, func(text string) error {
+		return db.sendBounded(ctx, text, func(text string) error {
 			*o = outcome{committing: true, sent: time.Now()}
 			return db.queryOn(ctx, o.scan, statement{text: text, args: args})
 		})
 	}
 	for {
 		err := dberr.Resend(ctx, isOvertaken, send)
-		if !sqltext.IsRaised(pg.Text, err, sqltext.Seen) {
+		if !sqltext.IsThrown(pg.Text, err, sqltext.OldSnapshot) {
 			return err
 		}
 		if err := db.ledger.Ensure(callerOf(ctx), r.key); err != nil {
@@ -306,7 +306,7 @@ func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) e
 	}
 }
 
-func isOvertaken(err error) bool { return sqltext.IsRaised(pg.Text, err, overtaken) }
+func isOvertaken(err error) bool { return sqltext.IsThrown(pg.Text, err, overtaken) }
 
 func takeAllOnPostgres(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
 	var requests []map[string]any
@@ -317,7 +317,7 @@ func takeAllOnPostgres(ctx context.Context, db *database, asked []*taking) (ok, 
 		byID[t.r.lockID] = t
 	}
 	arg := inJSON(requests)
-	err = db.sendFloored(ctx, postgresTexts().takeAll, func(text string) error {
+	err = db.sendBounded(ctx, postgresTexts().takeAll, func(text string) error {
 		sent := time.Now()
 		ok, committing = true, true
 		return db.queryOn(ctx, func(rows *sql.Rows) error {

@@ -23,7 +23,7 @@ type queues struct {
 // queues.mu guards the fields of a queue.
 type queue struct {
 	waiters []*waiter
-	lane    hedge.Lane
+	slot    hedge.Slot
 	wakes   int      // number of events after which another attempt was worthwhile
 	last    *outcome // the last outcome in which another holder had the lease; nil if it is no longer valid
 	until   time.Time
@@ -35,12 +35,12 @@ type waiter struct {
 	key    string
 	signal chan struct{} // holds a value when another attempt is worthwhile
 
-	queue  *queue
-	first  chan struct{}    // closed when the waiter is the first of the queue
-	asking *hedge.Statement // the statement of the waiter's attempt, while the attempt runs
-	out    bool             // the waiter has left the queue, because its attempt is late
-	wakes  int              // the queue's wakes when the waiter's attempt began
-	paused bool             // the waiter has tried, and another holder had the lease
+	queue   *queue
+	first   chan struct{}    // closed when the waiter is the first of the queue
+	attempt *hedge.Statement // the statement of the waiter's attempt, while the attempt runs
+	out     bool             // the waiter has left the queue, because its attempt is late
+	wakes   int              // the queue's wakes when the waiter's attempt began
+	paused  bool             // the waiter has tried, and another holder had the lease
 }
 
 func (qs *queues) busy(key string) bool {
@@ -70,11 +70,11 @@ func (w *waiter) leave() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	if w.out {
-		w.asking.End()
+		w.attempt.End()
 	} else {
 		w.exit()
 	}
-	if len(w.queue.waiters) == 0 && w.queue.lane.Idle() {
+	if len(w.queue.waiters) == 0 && w.queue.slot.Idle() {
 		delete(w.queues.byKey, w.key)
 	}
 }
@@ -92,23 +92,23 @@ func (w *waiter) await(ctx context.Context) bool {
 	}
 }
 
-// asks records that the first makes an attempt. It needs a call of answered.
-func (w *waiter) asks() {
+// begin records that the first makes an attempt. It needs a call of end.
+func (w *waiter) begin() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	w.wakes = w.queue.wakes
-	w.asking = w.queue.lane.Start(&w.queues.mu, w.queues.db, func() {
+	w.attempt = w.queue.slot.Start(&w.queues.mu, w.queues.db, func() {
 		w.exit()
 		w.out = true
 	})
 }
 
-// answered records the end of the attempt; o is nil without an answer. A waiter that had left the queue returns to the
+// end records the end of the attempt; o is nil without an answer. A waiter that had left the queue returns to the
 // second place.
-func (w *waiter) answered(o *outcome) {
+func (w *waiter) end(o *outcome) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
-	if w.asking.End() {
+	if w.attempt.End() {
 		w.out = false
 		w.enter(min(1, len(w.queue.waiters)))
 		if w.queue.wakes > w.wakes { // the outcome is older than the last wake
@@ -122,9 +122,9 @@ func (w *waiter) answered(o *outcome) {
 	}
 }
 
-// lastAnswer returns what the database last told a waiter in the queue about the lease's holder. It returns nil if that
-// lease has since ended, or was released in this process.
-func (w *waiter) lastAnswer() *outcome {
+// lastResponse returns what the database last told a waiter in the queue about the lease's holder. It returns nil if
+// that lease has since ended, or was released in this process.
+func (w *waiter) lastResponse() *outcome {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	if time.Now().After(w.queue.until) {

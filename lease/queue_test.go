@@ -26,7 +26,7 @@ func first(w *waiter) bool {
 }
 
 // Waiters get their turn in order, also when a waiter leaves the queue.
-func TestQueue(t *testing.T) {
+func TestQueueKeepsTheOrderOfWaiters(t *testing.T) {
 	var qs queues
 	a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
 	other := qs.join("other")
@@ -59,8 +59,8 @@ func TestQueueStepsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues
 		a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
-		a.asks()
-		time.Sleep(hedge.Patience - 1)
+		a.begin()
+		time.Sleep(hedge.Timeout - 1)
 		synctest.Wait()
 		if first(b) {
 			t.Fatal("the second may ask too early")
@@ -70,19 +70,19 @@ func TestQueueStepsOut(t *testing.T) {
 		if !first(b) || first(c) {
 			t.Fatal("the second may not ask, or the third may")
 		}
-		b.asks()
-		time.Sleep(2*hedge.Patience - 1)
+		b.begin()
+		time.Sleep(2*hedge.Timeout - 1)
 		synctest.Wait()
 		if first(c) {
 			t.Fatal("the third may ask as early as the second")
 		}
 		held := &outcome{live: true, holder: "me"}
 		held.left.Int64, held.left.Valid = time.Hour.Microseconds(), true
-		b.answered(held)
-		if c.lastAnswer() != held {
+		b.end(held)
+		if c.lastResponse() != held {
 			t.Error("the third doesn't know what the second was told")
 		}
-		a.answered(nil)
+		a.end(nil)
 		if !first(b) || first(a) || first(c) {
 			t.Error("the late one is not behind the one who asks")
 		}
@@ -91,10 +91,10 @@ func TestQueueStepsOut(t *testing.T) {
 			t.Error("the late one is not before those who came later")
 		}
 		qs.wake("k")
-		if c.lastAnswer() != nil {
+		if c.lastResponse() != nil {
 			t.Error("what was said before a release still counts")
 		}
-		a.asks()
+		a.begin()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if !first(c) {
@@ -124,9 +124,9 @@ func TestQueueIsNotFlooded(t *testing.T) {
 				waiters.Go(func() {
 					if w.await(ctx) {
 						asking.Add(1)
-						w.asks()
+						w.begin()
 						<-ctx.Done() // the database doesn't respond
-						w.answered(nil)
+						w.end(nil)
 					}
 					w.leave()
 				})
@@ -151,14 +151,14 @@ func TestQueueForgets(t *testing.T) {
 		var qs queues
 		a, b := qs.join("k"), qs.join("k")
 		won := &outcome{won: &grant{Info: Info{Holder: "me", ExpiresAt: time.Now().Add(time.Minute)}, left: time.Minute}}
-		a.asks()
-		a.answered(won)
+		a.begin()
+		a.end(won)
 		a.leave()
-		if o := b.lastAnswer(); o == nil || o.holder != "me" || o.until.Int64 != won.won.ExpiresAt.UnixMicro() {
+		if o := b.lastResponse(); o == nil || o.holder != "me" || o.until.Int64 != won.won.ExpiresAt.UnixMicro() {
 			t.Errorf("heard %+v of the one before", o)
 		}
 		time.Sleep(time.Minute + 1)
-		if o := b.lastAnswer(); o != nil {
+		if o := b.lastResponse(); o != nil {
 			t.Errorf("heard %+v of a lease that has ended", o)
 		}
 		b.leave()
@@ -173,8 +173,8 @@ func TestQueueWakesWhoSteppedOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var qs queues
 				a := qs.join("k")
-				a.asks()
-				time.Sleep(2 * hedge.Patience)
+				a.begin()
+				time.Sleep(2 * hedge.Timeout)
 				var b *waiter
 				if others {
 					b = qs.join("k")
@@ -182,7 +182,7 @@ func TestQueueWakesWhoSteppedOut(t *testing.T) {
 				if !others {
 					qs.wake("k")
 				}
-				a.answered(&outcome{live: true})
+				a.end(&outcome{live: true})
 				if others {
 					qs.wake("k")
 					if len(a.signal) != 0 {

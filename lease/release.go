@@ -69,14 +69,14 @@ func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Dura
 	}
 	e := m.notHeld(ctx, lockID)
 	if again && !e.Expired {
-		return errAnswerLost
+		return errResponseLost
 	}
 	return e
 }
 
-// errAnswerLost is the error of a release that was sent twice because the first response was lost, if another holder
+// errResponseLost is the error of a release that was sent twice because the first response was lost, if another holder
 // has replaced the row since.
-var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by " +
+var errResponseLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by " +
 	"this release or before it")
 
 // notHeld returns the error for a lock id without a live lease. It queries whether the lease has expired.

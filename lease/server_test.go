@@ -40,7 +40,7 @@ type row struct {
 	notifyUntil       time.Time
 }
 
-func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Query = fakedb.Plain(c.Query)
@@ -49,7 +49,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	}
 	if s.fails != nil {
 		if err := s.fails(c); err != nil {
-			return fakedb.Answer{}, err
+			return fakedb.Response{}, err
 		}
 	}
 	if answer, err, known := s.answerSetup(has); known {
@@ -67,14 +67,14 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		}
 		s.marks[c.Conn] = c.Args[0]
 	case has("current_setting('sqlfence.session'"):
-		return fakedb.Answer{Rows: [][]any{{s.marks[c.Conn] == c.Args[0]}}}, nil
+		return fakedb.Response{Rows: [][]any{{s.marks[c.Conn] == c.Args[0]}}}, nil
 	case has("pg_advisory_lock("):
 		s.locks[c.Args[0].(int64)] = c.Conn
 	case has("pg_advisory_unlock("):
 		id := c.Args[0].(int64)
 		held := s.locks[id] == c.Conn
 		delete(s.locks, id)
-		return fakedb.Answer{Rows: [][]any{{held}}}, nil
+		return fakedb.Response{Rows: [][]any{{held}}}, nil
 	case isUndo(c):
 		return s.undo(c)
 	case isAcquire(c) && isShared(c):
@@ -91,24 +91,24 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		return s.sweep(), nil
 	case has("SELECT 1 FROM fencing_leases"):
 		if key, _ := s.find(c.Args[0].(string)); key != "" {
-			return fakedb.Answer{Rows: [][]any{{int64(1)}}}, nil
+			return fakedb.Response{Rows: [][]any{{int64(1)}}}, nil
 		}
 	case has("SELECT key FROM fencing_leases", "lock_id IS NULL"):
 		for key, r := range s.leases {
 			if r.lockID == "" && r.holder == c.Args[0] || r.lockID == c.Args[0] {
-				return fakedb.Answer{Rows: [][]any{{key}}}, nil
+				return fakedb.Response{Rows: [][]any{{key}}}, nil
 			}
 		}
 	case has("SELECT key, lock_id"):
 		return decided(c, s.list(c), s.standby), nil
 	default:
-		return fakedb.Answer{}, fmt.Errorf("the server doesn't know: %v", c)
+		return fakedb.Response{}, fmt.Errorf("the server doesn't know: %v", c)
 	}
-	return fakedb.Answer{}, nil
+	return fakedb.Response{}, nil
 }
 
 // answerSetup answers statements about the tables themselves, and reports whether the statement was one of them.
-func (s *server) answerSetup(has func(parts ...string) bool) (answer fakedb.Answer, err error, known bool) {
+func (s *server) answerSetup(has func(parts ...string) bool) (answer fakedb.Response, err error, known bool) {
 	creates := has("CREATE TABLE")
 	switch {
 	case has("fencing_leases") && s.leases == nil && !creates, has("fencing_tokens") && s.tokens == nil && !creates && !has("pg_attribute"):
@@ -122,7 +122,7 @@ func (s *server) answerSetup(has func(parts ...string) bool) (answer fakedb.Answ
 		s.indexed = true
 	case has("pg_attribute"):
 		if s.tokens != nil {
-			answer = fakedb.Answer{Columns: []string{"name", "type", "required"}, Rows: [][]any{{"name", "text", true}, {"token", "bigint", true}}}
+			answer = fakedb.Response{Columns: []string{"name", "type", "required"}, Rows: [][]any{{"name", "text", true}, {"token", "bigint", true}}}
 		}
 	case has("CREATE TABLE IF NOT EXISTS fencing_tokens"):
 		s.tokens = map[string]int64{}
@@ -151,7 +151,7 @@ func (s *server) find(lockID string) (string, row) {
 
 func micros(d time.Duration) any { return d.Microseconds() }
 
-func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) acquire(c fakedb.Call) (fakedb.Response, error) {
 	key, lockID, owner := c.Args[0].(string), c.Args[1].(string), c.Args[2].(string)
 	ttl := time.Duration(c.Args[3].(int64)) * time.Microsecond
 	session, _ := c.Args[4].(int64)
@@ -176,7 +176,7 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	switch {
 	case live && before.lockID == lockID:
 	case !ready, live && (owner == "" || owner != before.holder), !live && (s.tokens[key] < 0 || s.tokens[key] >= sqlfence.MaxToken):
-		return fakedb.Answer{Rows: [][]any{append(values, nil, nil, nil, nil, nil, nil, false, nil)}}, nil
+		return fakedb.Response{Rows: [][]any{append(values, nil, nil, nil, nil, nil, nil, false, nil)}}, nil
 	case live && refresh:
 		r.expires = now.Add(ttl)
 	case !live:
@@ -185,24 +185,24 @@ func (s *server) acquire(c fakedb.Call) (fakedb.Answer, error) {
 	}
 	s.leases[key] = r
 	values = append(values, key, r.lockID, r.holder, r.token, r.acquired.UnixMicro(), r.expires.UnixMicro(), r.session != 0, micros(r.expires.Sub(now)))
-	return fakedb.Answer{Rows: [][]any{values}}, nil
+	return fakedb.Response{Rows: [][]any{values}}, nil
 }
 
-func (s *server) extend(c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) extend(c fakedb.Call) (fakedb.Response, error) {
 	key, r := s.find(c.Args[0].(string))
 	if key == "" || !s.live(r) {
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	}
 	ttl := time.Duration(c.Args[1].(int64)) * time.Microsecond
 	r.expires = time.Now().Add(ttl)
 	s.leases[key] = r
-	return fakedb.Answer{Rows: [][]any{{r.expires.UnixMicro(), micros(ttl)}}}, nil
+	return fakedb.Response{Rows: [][]any{{r.expires.UnixMicro(), micros(ttl)}}}, nil
 }
 
-func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) release(c fakedb.Call) (fakedb.Response, error) {
 	key, r := s.find(c.Args[0].(string))
 	if key == "" || !s.live(r) {
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	}
 	var hold time.Duration
 	if isHold(c) {
@@ -213,13 +213,13 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 		if r.notifyUntil.After(time.Now()) {
 			s.notified = append(s.notified, key)
 		}
-		return fakedb.Answer{Rows: [][]any{{key, ""}}}, nil
+		return fakedb.Response{Rows: [][]any{{key, ""}}}, nil
 	}
-	return fakedb.Answer{Rows: [][]any{{key}}}, nil
+	return fakedb.Response{Rows: [][]any{{key}}}, nil
 }
 
 // acquireAll leaves out what acquire could not settle without an owner.
-func (s *server) acquireAll(c fakedb.Call) (all fakedb.Answer, err error) {
+func (s *server) acquireAll(c fakedb.Call) (all fakedb.Response, err error) {
 	var requests []struct {
 		Key    string `json:"key"`
 		LockID string `json:"lock_id"`
@@ -249,7 +249,7 @@ func (s *server) acquireAll(c fakedb.Call) (all fakedb.Answer, err error) {
 	return all, nil
 }
 
-func (s *server) releaseAll(c fakedb.Call) (all fakedb.Answer, err error) {
+func (s *server) releaseAll(c fakedb.Call) (all fakedb.Response, err error) {
 	var requests []struct {
 		LockID  string `json:"lock_id"`
 		Release string `json:"release"`
@@ -272,17 +272,17 @@ func (s *server) releaseAll(c fakedb.Call) (all fakedb.Answer, err error) {
 	return all, nil
 }
 
-func (s *server) undo(c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) undo(c fakedb.Call) (fakedb.Response, error) {
 	key, lockID := c.Args[0].(string), c.Args[1].(string)
 	r, there := s.leases[key]
 	if !there || r.lockID == lockID {
 		r.lockID, r.session, r.expires = "", 0, time.Now()
 		s.leases[key] = r
 	}
-	return fakedb.Answer{}, nil
+	return fakedb.Response{}, nil
 }
 
-func (s *server) sweep() (answer fakedb.Answer) {
+func (s *server) sweep() (answer fakedb.Response) {
 	maps.DeleteFunc(s.leases, func(_ string, r row) bool {
 		ended := !s.live(r)
 		if ended {
@@ -294,7 +294,7 @@ func (s *server) sweep() (answer fakedb.Answer) {
 }
 
 // decided prepends the columns of queries that decide by their answer.
-func decided(c fakedb.Call, list fakedb.Answer, standby bool) fakedb.Answer {
+func decided(c fakedb.Call, list fakedb.Response, standby bool) fakedb.Response {
 	if !strings.Contains(c.Query, "AS found") {
 		return list
 	}
@@ -308,7 +308,7 @@ func decided(c fakedb.Call, list fakedb.Answer, standby bool) fakedb.Answer {
 	return list
 }
 
-func (s *server) list(c fakedb.Call) (answer fakedb.Answer) {
+func (s *server) list(c fakedb.Call) (answer fakedb.Response) {
 	for _, key := range slices.Sorted(maps.Keys(s.leases)) {
 		r := s.leases[key]
 		byKey, byID := strings.Contains(c.Query, "key = $1"), strings.Contains(c.Query, "lock_id = $1")

@@ -19,11 +19,11 @@ import (
 // ends, the server drops the lock, and every other session sees that these leases are over. Leases are taken and
 // extended on any connection.
 type sessions struct {
-	db      *sql.DB
-	dialect *dialect
-	turn    chan struct{} // holds a value while no goroutine uses the fields below
-	current *session
-	proven  bool // no pooler hands a session to another client
+	db        *sql.DB
+	dialect   *dialect
+	slot      chan struct{} // holds a value while no goroutine uses the fields below
+	current   *session
+	dedicated bool // no pooler hands a session to another client
 }
 
 type session struct {
@@ -40,13 +40,13 @@ type session struct {
 
 const (
 	endSessionLimit = 5 * time.Second
-	// closedPause is how often a session checks whether its database was closed.
-	closedPause = time.Second
+	// closedInterval is how often a session checks whether its database was closed.
+	closedInterval = time.Second
 )
 
 func newSessions(db *sql.DB, d *dialect) *sessions {
-	s := &sessions{db: db, dialect: d, turn: make(chan struct{}, 1)}
-	s.turn <- struct{}{}
+	s := &sessions{db: db, dialect: d, slot: make(chan struct{}, 1)}
+	s.slot <- struct{}{}
 	return s
 }
 
@@ -54,11 +54,11 @@ func newSessions(db *sql.DB, d *dialect) *sessions {
 // caller must call leave once for each call of enter that returned a session.
 func (s *sessions) enter(ctx context.Context) (*session, error) {
 	select {
-	case <-s.turn:
+	case <-s.slot:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { s.turn <- struct{}{} }()
+	defer func() { s.slot <- struct{}{} }()
 	if s.current == nil {
 		opened, err := s.open(ctx)
 		if opened == nil || err != nil {
@@ -87,7 +87,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		leases: make(map[*Lease]bool)}
 	err = findPeers(ctx, conn, s.dialect.server)
 	if err == nil {
-		err = s.prove(ctx, conn)
+		err = s.probe(ctx, conn)
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -103,7 +103,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 
 // endWithDatabase ends the session when its database is closed, because package sql closes only idle connections.
 func (s *session) endWithDatabase() {
-	tick := time.NewTicker(closedPause)
+	tick := time.NewTicker(closedInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -170,37 +170,37 @@ func (s *session) forget(l *Lease) {
 // findPeers returns [ErrNoSessions] if other servers, which don't see this server's sessions, write to the database.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
-	server, err := facts.Ask(ctx, d, ask)
+	server, err := facts.QueryServer(ctx, d, ask)
 	if server.Apart != "" {
 		return errPeers
 	}
 	return err
 }
 
-const proofRounds = 6
+const probeRounds = 6
 
-// prove returns [ErrNoSessions] if a pooler hands the session of conn to other clients. Such a pooler gives each
-// statement outside of a transaction any free session. prove marks the session. With many clients conn loses the mark;
-// with few clients another client finds the mark in a transaction. If prove misses a pooler, taking a lease detects the
+// probe returns [ErrNoSessions] if a pooler hands the session of conn to other clients. Such a pooler gives each
+// statement outside of a transaction any free session. probe marks the session. With many clients conn loses the mark;
+// with few clients another client finds the mark in a transaction. If probe misses a pooler, taking a lease detects the
 // pooler.
-func (s *sessions) prove(ctx context.Context, conn *sql.Conn) error {
-	if s.proven || s.dialect.owned == nil {
+func (s *sessions) probe(ctx context.Context, conn *sql.Conn) error {
+	if s.dedicated || s.dialect.identity == nil {
 		return nil
 	}
-	set, get := s.dialect.owned(newLockID())
+	set, get := s.dialect.identity(newLockID())
 	if err := queryOnce(ctx, conn, ignore, set); err != nil {
 		return err
 	}
-	for range proofRounds {
-		if err := s.proveOnce(ctx, conn, get); err != nil {
+	for range probeRounds {
+		if err := s.probeOnce(ctx, conn, get); err != nil {
 			return err
 		}
 	}
-	s.proven = true
+	s.dedicated = true
 	return nil
 }
 
-func (s *sessions) proveOnce(ctx context.Context, conn *sql.Conn, get statement) error {
+func (s *sessions) probeOnce(ctx context.Context, conn *sql.Conn, get statement) error {
 	marked := func(db querier) (found bool, err error) {
 		err = queryOnce(ctx, db, func(rows *sql.Rows) error { return rows.Scan(&found) }, get)
 		return found, err
@@ -241,8 +241,8 @@ func (s *session) leave() {
 	if s == nil {
 		return
 	}
-	<-s.sessions.turn
-	defer func() { s.sessions.turn <- struct{}{} }()
+	<-s.sessions.slot
+	defer func() { s.sessions.slot <- struct{}{} }()
 	s.users--
 	if s.users > 0 {
 		return
@@ -264,11 +264,11 @@ func (s *session) leave() {
 
 // lost makes the next call of enter open another session.
 func (s *session) lost() {
-	<-s.sessions.turn
+	<-s.sessions.slot
 	if s.sessions.current == s {
 		s.sessions.current = nil
 	}
-	s.sessions.turn <- struct{}{}
+	s.sessions.slot <- struct{}{}
 }
 
 // discard closes the session's connection instead of returning it to the pool, because the connection may still have

@@ -21,7 +21,7 @@ func (m *Leases) Setup(ctx context.Context) error {
 		return err
 	}
 	if m.listener.listener != nil || m.options.procedures {
-		if err := m.usable(ctx, true, m.dialect.addMarks); err != nil {
+		if err := m.usable(ctx, true, m.dialect.addNotify); err != nil {
 			return err
 		}
 	}

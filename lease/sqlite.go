@@ -77,8 +77,8 @@ RETURNING key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}
 const issueSQLite = `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
-// seenSQLite has the argument key. It is sent in the same transaction after a takeSQLite that has returned no row.
-const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
+// stateSQLite has the argument key. It is sent in the same transaction after a takeSQLite that has returned no row.
+const stateSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},
 	l.key, l.lock_id, l.holder, l.token, {micros l.acquired_at}, {micros l.expires_at}, 0, {micros l.expires_at - {now}}
@@ -115,7 +115,7 @@ var sqliteTexts = sync.OnceValue(func() (t struct {
 	take, issue, seen, extend, release, hold, undo, list, sweep string
 }) {
 	text := func(text string) string { return render(lite.Text, text) }
-	t.take, t.issue, t.seen = text(takeSQLite), text(issueSQLite), text(seenSQLite)
+	t.take, t.issue, t.seen = text(takeSQLite), text(issueSQLite), text(stateSQLite)
 	t.extend, t.release, t.hold = text(extendSQLite), text(releaseSQLite), text(holdSQLite)
 	t.undo, t.list, t.sweep = text(undoSQLite), text(listSQLite), text(sweepSQLite)
 	return t

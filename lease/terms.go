@@ -18,8 +18,8 @@ const DefaultTTL = 30 * time.Second
 const (
 	defaultBackoff = 100 * time.Millisecond
 
-	answerLimit = 5 * time.Second // how long a single attempt without Timeout waits for its response
-	maxTTL      = 24 * time.Hour
+	responseLimit = 5 * time.Second // how long a single attempt without Timeout waits for its response
+	maxTTL        = 24 * time.Hour
 
 	maxHolder, maxResume = 480, 512 // bytes
 )
@@ -112,13 +112,13 @@ type pace struct {
 
 var defaultPace = pace{retries: math.MaxInt, backoff: defaultBackoff}
 
-// mark separates a holder's name from a random text in the column holder. So holders with the same name differ, and no
-// name equals the id of a [Resume].
-const mark = "\x1f"
+// holderSeparator separates a holder's name from a random text in the column holder. So holders with the same name
+// differ, and no name equals the id of a [Resume].
+const holderSeparator = "\x1f"
 
 // shown returns the name of a holder for display.
 func shown(stored string) string {
-	name, _, _ := strings.Cut(stored, mark)
+	name, _, _ := strings.Cut(stored, holderSeparator)
 	return name
 }
 
@@ -133,9 +133,9 @@ func (t *terms) stored() string {
 	case t.resumes:
 		return t.id
 	case t.hasHolder:
-		return t.holder + mark + rand.Text()[:12]
+		return t.holder + holderSeparator + rand.Text()[:12]
 	}
-	return thisProcess() + mark + rand.Text()[:12]
+	return thisProcess() + holderSeparator + rand.Text()[:12]
 }
 
 // newTerms applies lists of terms to the defaults, and checks each result. Terms about waiting replace those of an
@@ -159,7 +159,7 @@ func newTerms(lists ...[]Term) (*terms, error) {
 		t.noWait = t.noWait || before && !t.limited
 	}
 	if t.noWait {
-		t.limit, t.retries = answerLimit, 0
+		t.limit, t.retries = responseLimit, 0
 	}
 	t.owner = t.stored()
 	return t, nil
@@ -173,7 +173,7 @@ func (t *terms) check() (errs []error) {
 	}
 	add(!validTTL(t.ttl), badTTL, t.ttl, maxTTL)
 	named := func(given bool, what, name string, most int) {
-		add(given && (name == "" || len(name) > most || strings.ContainsAny(name, "\x00"+mark) ||
+		add(given && (name == "" || len(name) > most || strings.ContainsAny(name, "\x00"+holderSeparator) ||
 			!utf8.ValidString(name)),
 			"%s of %d bytes, want 1 to %d of valid UTF-8 without U+0000 and U+001F", what, len(name), most)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Watch yields each change once, including no leader, and the same leader with a new token.
-func TestWatch(t *testing.T) {
+func TestWatchYieldsEachChangeOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
 		ctx, cancel := context.WithCancel(t.Context())

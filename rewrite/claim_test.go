@@ -65,7 +65,7 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 }
 
 // Each variant has its own plans, and a plan's table has the properties of the table's rules.
-func TestVariants(t *testing.T) {
+func TestPlanKindsHaveSeparatePlans(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestVariants(t *testing.T) {
 	const query = "WITH j AS (UPDATE jobs SET state = 'new' WHERE id = 4) SELECT 1"
 	const both = query + "; UPDATE books SET price = 1 WHERE id = 4"
 	for range 2 { // the second time from the cache
-		for v, want := range map[guard.Variant]struct{ free, versioned bool }{
+		for v, want := range map[guard.PlanKind]struct{ free, versioned bool }{
 			0: {}, guard.Versioned: {}, guard.TakesOver: {free: true}, guard.Versioned | guard.TakesOver: {free: true},
 		} {
 			p := r.PlanFor(query, v)

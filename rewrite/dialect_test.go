@@ -35,7 +35,7 @@ func answers[T any](t testing.TB, table map[databases.Dialect]T) map[databases.D
 }
 
 // Each dialect either is guarded, with all its parts, or is refused.
-func TestDialects(t *testing.T) {
+func TestDialectsAreGuardedOrRefused(t *testing.T) {
 	if got := guardedDialects(t); !slices.Equal(got, docDialects[:]) {
 		t.Errorf("guarded are %v, documented %v", got, docDialects)
 	}
@@ -75,7 +75,7 @@ func TestPlaceholdersAreRead(t *testing.T) {
 			b.Placeholder(7, typ)
 			s := sample{sql: "UPDATE books SET price = " + b.String()}
 			want := 7
-			if !says(d).Facts().Numbers.Is() {
+			if !says(d).Capabilities().Numbers.Is() {
 				want = 1
 			}
 			if p := s.plan(t, d, "row"); p.Verdict != guard.Guard || p.Inputs != want {

@@ -135,7 +135,7 @@ func otherTables(rules string) []Table {
 func isVersioned(rules string) bool { return strings.HasPrefix(rules, "version") }
 
 // variantOf returns the variant of the plans that samples have under these rules.
-func variantOf(rules string) (v guard.Variant) {
+func variantOf(rules string) (v guard.PlanKind) {
 	if isVersioned(rules) {
 		v |= guard.Versioned
 	}

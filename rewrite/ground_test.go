@@ -15,7 +15,7 @@ import (
 var groundNames = map[databases.Dialect][]string{
 	databases.Postgres: {
 		sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.SealTrigger, "~sqlfence_delete", "~sqlfence_before", "~sqlfence_after", "~sqlfence_truncate",
-		"sqlfence_write_books", "sqlfence_delete_books", "sqlfence_clear_books", "sqlfence_truncate_books", sqltext.SealedMark, "sqlfence_later_v2", "sqlfence-x",
+		"sqlfence_write_books", "sqlfence_delete_books", "sqlfence_clear_books", "sqlfence_truncate_books", sqltext.SealedPrefix, "sqlfence_later_v2", "sqlfence-x",
 	},
 	databases.MySQL: {
 		sqltext.SealPrefix + "insert:books", sqltext.SealPrefix + "delete:books", sqltext.OpenPrefix + "update:books", sqltext.SealBusy + "insert:books",

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// TestHoles has statements that must not pass, or must not get a wrong guard.
-func TestHoles(t *testing.T) {
+// TestHolesAreRefusedOrGuarded has statements that must not pass, or must not get a wrong guard.
+func TestHolesAreRefusedOrGuarded(t *testing.T) {
 	for _, tt := range []struct {
 		d          databases.Dialect
 		rules, sql string
@@ -191,8 +191,8 @@ func TestMergedKeys(t *testing.T) {
 	}
 }
 
-// TestSurrogates: PostgreSQL reads two escapes \XXXX of surrogates as one character.
-func TestSurrogates(t *testing.T) {
+// TestSurrogatesAreReadAsOneCharacter: PostgreSQL reads two escapes \XXXX of surrogates as one character.
+func TestSurrogatesAreReadAsOneCharacter(t *testing.T) {
 	if _, name, err := lang.ParseName(databases.Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
 		t.Errorf("got %q, %v", name, err)
 	}
@@ -256,8 +256,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestGlued: inserted text must not join an adjacent word of the statement.
-func TestGlued(t *testing.T) {
+// TestGluedWordsAreKeptApart: inserted text must not join an adjacent word of the statement.
+func TestGluedWordsAreKeptApart(t *testing.T) {
 	for _, tt := range []struct{ rules, sql string }{
 		{"row", "UPDATE books SET price=(1)WHERE id=4"},
 		{"row", "UPDATE books SET title='x'WHERE id=4"},

@@ -25,13 +25,13 @@ func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 }
 
 // moved reports whether a plan with changed edits is rendered.
-func moved(p *Plan, text *read.Text, change func(edits []render.Edit)) bool {
+func moved(p *Plan, text *read.Text, change func(edits []render.Fragment)) bool {
 	other := *p
 	other.Source.Plan, other.Form = &other, new(render.Form)
-	other.Source.Edits = append([]render.Edit(nil), p.Source.Edits...)
-	change(other.Source.Edits)
-	render.Order(other.Source.Edits, text.Src)
-	return other.RenderDefault(text)
+	other.Source.Fragments = append([]render.Fragment(nil), p.Source.Fragments...)
+	change(other.Source.Fragments)
+	render.Order(other.Source.Fragments, text.Src)
+	return other.RenderParameterised(text)
 }
 
 // If the reader were wrong about the end of a SET list, the plan would not be rendered. The test moves the guard's
@@ -65,14 +65,14 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 			if set < 0 {
 				set = strings.LastIndex(query, "UPDATE ")
 			}
-			for n := range p.Source.Edits {
-				if p.Source.Edits[n].Op != render.OpAssign {
+			for n := range p.Source.Fragments {
+				if p.Source.Fragments[n].Op != render.OpAssign {
 					continue
 				}
-				end := p.Source.Edits[n].At
+				end := p.Source.Fragments[n].At
 				for _, tok := range text.Tokens[:len(text.Tokens)-1] {
 					inSet := int(tok.End) > set && tok.End <= end && !strings.Contains(query[set:tok.End], "(")
-					ok := moved(p, text, func(edits []render.Edit) { edits[n].At = tok.End })
+					ok := moved(p, text, func(edits []render.Fragment) { edits[n].At = tok.End })
 					if tok.End == end && !ok || !inSet && tok.End != end && ok && !strings.Contains(query[set:end], "(") {
 						t.Errorf("%v: the mark behind byte %d is sent: %v\n%s", d, tok.End, ok, query)
 					}
@@ -111,8 +111,8 @@ func TestFragmentsAreWhole(t *testing.T) {
 		for piece, whole := range map[string]bool{
 			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": false, "- ": true, "E": true,
 		} {
-			ok := moved(p, text, func(edits []render.Edit) {
-				edits[0] = render.Edit{At: int32(strings.Index(query, "id = 2")), Text: piece}
+			ok := moved(p, text, func(edits []render.Fragment) {
+				edits[0] = render.Fragment{At: int32(strings.Index(query, "id = 2")), Text: piece}
 			})
 			if ok != whole {
 				t.Errorf("%v: %q is sent: %v", d, piece, ok)
@@ -132,7 +132,7 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 	} {
 		p := r.Plan(query)
 		text := opened(t, databases.SQLite, query)
-		if p.Verdict != guard.Guard || !p.RenderDefault(text) {
+		if p.Verdict != guard.Guard || !p.RenderParameterised(text) {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
 		for name, wrong := range map[string]func(p *Plan){
@@ -143,9 +143,9 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 		} {
 			other := *p
 			other.Source.Plan, other.Form = &other, new(render.Form)
-			other.Source.Edits = append([]render.Edit(nil), p.Source.Edits...)
+			other.Source.Fragments = append([]render.Fragment(nil), p.Source.Fragments...)
 			wrong(&other)
-			if other.RenderDefault(text) {
+			if other.RenderParameterised(text) {
 				t.Errorf("%s: it is sent: %s", name, name)
 			}
 		}
@@ -154,8 +154,8 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 
 // moveInputs changes the number of placeholders before each edit.
 func moveInputs(p *Plan, by int32) {
-	for i := range p.Source.Edits {
-		p.Source.Edits[i].Inputs += by
+	for i := range p.Source.Fragments {
+		p.Source.Fragments[i].Inputs += by
 	}
 }
 

@@ -17,7 +17,7 @@ func TestMostArguments(t *testing.T) {
 		b.Placeholder(1, sqltext.Untyped)
 		placeholder := strings.TrimSuffix(b.String(), "1")
 		fits := 2 // tokens, with a key and a value for each
-		if !says(d).Facts().Numbers.Is() {
+		if !says(d).Capabilities().Numbers.Is() {
 			fits = 1 // each is passed twice
 		}
 		for _, tt := range []struct {

@@ -114,7 +114,7 @@ type work struct {
 }
 
 // measure plans and renders a text, with as many tokens for each table.
-func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v guard.Variant, tokens int) work {
+func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v guard.PlanKind, tokens int) work {
 	t.Helper()
 	r, err := New(d, tables)
 	if err != nil {
@@ -145,7 +145,7 @@ func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v gu
 			}
 		}
 		rendered = renderedOf(t, p, v).SQL
-		w.output, w.edits = len(rendered), len(p.Source.Edits)
+		w.output, w.edits = len(rendered), len(p.Source.Fragments)
 	}
 	runtime.ReadMemStats(&after)
 	w.bytes, w.allocs = int(after.TotalAlloc-before.TotalAlloc), int(after.Mallocs-before.Mallocs)
@@ -280,9 +280,9 @@ func TestLinearTokens(t *testing.T) {
 	tables(small).grows(t, factor, tables(factor*small))
 }
 
-// TestDeep checks that nesting takes no stack: 4 MiB of pairs of brackets would overflow the stack if each pair took
-// 256 bytes. With -short the text and the stack's maximum are an eighth.
-func TestDeep(t *testing.T) {
+// TestDeepNestingTakesNoStack checks that nesting takes no stack: 4 MiB of pairs of brackets would overflow the stack
+// if each pair took 256 bytes. With -short the text and the stack's maximum are an eighth.
+func TestDeepNestingTakesNoStack(t *testing.T) {
 	oneGoroutine(t)
 	size := 4 << 20
 	if testing.Short() {

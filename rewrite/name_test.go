@@ -35,9 +35,9 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestSchemas shows that a name without a schema means a table registered with its schema, and that a table in another
-// schema is a different table.
-func TestSchemas(t *testing.T) {
+// TestSchemasOfNamesAreCompared shows that a name without a schema means a table registered with its schema, and that a
+// table in another schema is a different table.
+func TestSchemasOfNamesAreCompared(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Schema: "a", Name: "books", FenceColumn: "f"}, {Schema: "b", Name: "books", FenceColumn: "g"}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestNamesakes has statements about an object that isn't a table but has a registered table's name. They pass, unless
-// they name the table, too.
-func TestNamesakes(t *testing.T) {
+// TestNamesakesOfTablesPass has statements about an object that isn't a table but has a registered table's name. They
+// pass, unless they name the table, too.
+func TestNamesakesOfTablesPass(t *testing.T) {
 	all := []databases.Dialect{databases.Postgres, databases.MySQL}
 	for _, tt := range []struct {
 		dialects []databases.Dialect

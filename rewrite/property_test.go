@@ -170,9 +170,9 @@ func sameNewKeys(a, b render.Written) bool {
 	return a.AssignsKey == b.AssignsKey && slices.Equal(a.NewKeys, b.NewKeys)
 }
 
-// TestPlaceholders shows that the user's placeholders keep their numbers, that
+// TestPlaceholdersKeepTheirNumbers shows that the user's placeholders keep their numbers, that
 // the guard's follow without a gap, and that there is an argument for each.
-func TestPlaceholders(t *testing.T) {
+func TestPlaceholdersKeepTheirNumbers(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)
 		if p.Verdict != guard.Guard || strings.Contains(s.name, "huge") {
@@ -200,7 +200,7 @@ func TestPlaceholders(t *testing.T) {
 			switch {
 			case a.Number <= last || a.Number > all || !used[a.Number]:
 				t.Errorf("argument %+v is without a placeholder, or out of order, in %s", a, r.SQL)
-			case a.Again > p.Inputs, a.Again == 0 && (seen[a.Of] && says(d).Facts().Numbers.Is() || a.Of.Table >= len(v.Tables)),
+			case a.Again > p.Inputs, a.Again == 0 && (seen[a.Of] && says(d).Capabilities().Numbers.Is() || a.Of.Table >= len(v.Tables)),
 				a.Again == 0 && a.Of.Field.IsOfToken() && a.Of.Token >= len(v.Tables[a.Of.Table].Tokens):
 				t.Errorf("argument %+v is there twice, or for no value", a)
 			}

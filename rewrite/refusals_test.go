@@ -72,8 +72,8 @@ func TestRefusalsPage(t *testing.T) {
 
 // unsampled are the reasons for which no sample is refused. Statements for them are in other tests.
 var unsampled = strings.Fields(`TooDeep ExpectedValues ExpectedWhen ExpectedMatched ExpectedThen ExpectedArmAction BadWith OtherLanguage
-	CodeMayWrite ColumnNamedWith Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
-	ReplaceUnknown RowidMayBeKey SettingsMayChange SeveralWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)
+	CodeMayWrite ColumnNamedWith Failed FenceIsUnique NameFoldsByLocale AmbiguousTable OwnObject OwnSchema OwnSetting ReplaceOfMany
+	ReplaceUnknown RowidMayBeKey SettingsMayChange MultiWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)
 
 // Every sentence of package advise is on the page, or in unsampled.
 func TestEverySentenceIsOnThePage(t *testing.T) {

@@ -47,7 +47,7 @@ func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 }
 
 // plans are the caches of the variants' plans.
-type plans [guard.Variants]*cache
+type plans [guard.PlanKinds]*cache
 
 func newPlans() (p plans) {
 	for v := range p {
@@ -62,7 +62,7 @@ func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 // PlanFor returns the plan of a statement for a variant. The variant has whether the execution carries a serial,
 // whether it takes rows over, and how the session reads backslashes in strings, if known. If the package fails with a
 // panic, PlanFor refuses the statement instead of ending the program, because a statement may come from anywhere.
-func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
+func (r *Rewriter) PlanFor(query string, v guard.PlanKind) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
@@ -71,7 +71,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 		}
 	}()
 	// Most writes have a cached plan. Most reads name no registered table: Finds shows that without locking the cache.
-	plans, kept := r.plans[v&(guard.Variants-1)], mayWrite(query)
+	plans, kept := r.plans[v&(guard.PlanKinds-1)], mayWrite(query)
 	if !kept && !r.rules.Finds(query) {
 		return render.Pass
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // The tables that a text writes are named unless they are registered, exempt or sqlfence's own.
-func TestUnregistered(t *testing.T) {
+func TestUnregisteredTablesOfATextAreNamed(t *testing.T) {
 	tables := []Table{
 		{Name: "books", FenceColumn: "fence_token"}, {Schema: "shop", Name: "hats", Ledger: true},
 		{Name: "drafts", Exempt: true},

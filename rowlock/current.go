@@ -47,7 +47,7 @@ func (t *Table) holder(ctx context.Context, id, user any) (held, mine bool, err 
 	}
 	err = t.readOnly(ctx, func(ctx context.Context, q owned) error {
 		text, args := t.render("SELECT {live}, {mine} FROM {table} WHERE {row}", c.key,
-			sqltext.Pieces{"user": t.userPiece(c.user)})
+			sqltext.Fragments{"user": t.userFragment(c.user)})
 		err := q.row(ctx, text, args, &held, &mine)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errGone(t.name, id)
@@ -97,7 +97,7 @@ func (t *Table) Check(ctx context.Context) error {
 	if len(found) == 0 {
 		return fmt.Errorf("rowlock: there is no table %q, or this role can't see it", t.name)
 	}
-	faults := t.faults(found)
+	faults := t.errs(found)
 	if !unique {
 		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own; create one",
 			strings.Join(t.keys, ", ")))
@@ -132,7 +132,7 @@ func readColumns(ctx context.Context, q owned, d *dialect, text string, args []a
 	return found, err
 }
 
-func (t *Table) faults(found map[string]column) (faults []error) {
+func (t *Table) errs(found map[string]column) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c := t.columns
 	for _, name := range append([]string{c.serial, c.by, c.since, c.expiry}, t.keys...) {

@@ -9,7 +9,7 @@ import (
 
 // The desk's answers to the statements on rowlocks.
 
-func (d *desk) record(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) record(s statement) (answer fakedb.Response, err error) {
 	key, r, ok, err := d.find(s)
 	if err != nil || !ok {
 		return answer, err
@@ -17,15 +17,15 @@ func (d *desk) record(s statement) (answer fakedb.Answer, err error) {
 	table, _ := s.arg("SELECT CAST(@ AS text), ")
 	session, _ := s.arg("CAST(" + d.by + " AS text), CAST(@ AS text)")
 	d.tables.held[key] = held{table.(string), fmt.Sprint(r.by), session.(string), r.since, r.expiry, d.now}
-	return fakedb.Answer{Affected: 1}, nil
+	return fakedb.Response{Affected: 1}, nil
 }
 
 // unrecord deletes entries from rowlocks: the entry of a row's key, or the entry that a list has shown.
-func (d *desk) unrecord(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) unrecord(s statement) (answer fakedb.Response, err error) {
 	if s.has("row_key = (SELECT") {
 		key, _, _, err := d.find(s)
 		delete(d.tables.held, key)
-		return fakedb.Answer{}, err
+		return fakedb.Response{}, err
 	}
 	for _, key := range d.matching(s.between(" WHERE ", ";")) {
 		delete(d.tables.held, key)
@@ -34,7 +34,7 @@ func (d *desk) unrecord(s statement) (answer fakedb.Answer, err error) {
 	return answer, nil
 }
 
-func (d *desk) heartbeat(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) heartbeat(s statement) (answer fakedb.Response, err error) {
 	for _, key := range d.matching(s.between(" WHERE ", ";")) {
 		h := d.tables.held[key]
 		h.heartbeat = d.now
@@ -44,7 +44,7 @@ func (d *desk) heartbeat(s statement) (answer fakedb.Answer, err error) {
 	return answer, nil
 }
 
-func (d *desk) list(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) list(s statement) (answer fakedb.Response, err error) {
 	for _, key := range d.matching(s.between(" WHERE ", " ORDER BY ")) {
 		h := d.tables.held[key]
 		answer.Rows = append(answer.Rows, []any{h.table, key, h.user, h.session, d.stamp(h.since), d.stamp(h.expiry), d.stamp(h.heartbeat)})

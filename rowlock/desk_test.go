@@ -133,11 +133,11 @@ func (d *desk) row() row { return d.tables.rows["[7]"] }
 // state returns all stored data as text.
 func (d *desk) state() string { return fmt.Sprint(d.tables) }
 
-func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.owner != 0 && d.owner != c.Conn {
-		return fakedb.Answer{}, fmt.Errorf("outside of the open transaction: %v", c)
+		return fakedb.Response{}, fmt.Errorf("outside of the open transaction: %v", c)
 	}
 	failed := ctx.Err()
 	if d.fails != nil && failed == nil {
@@ -148,39 +148,39 @@ func (d *desk) answer(ctx context.Context, c fakedb.Call) (fakedb.Answer, error)
 		if failed == nil {
 			d.owner, d.before = c.Conn, d.tables.clone()
 		}
-		return fakedb.Answer{}, failed
+		return fakedb.Response{}, failed
 	case fakedb.Commit, fakedb.Rollback:
 		if c.Kind == fakedb.Rollback || failed != nil {
 			d.tables = d.before
 		}
 		d.owner = 0
-		return fakedb.Answer{}, failed
+		return fakedb.Response{}, failed
 	}
 	if failed != nil {
-		return fakedb.Answer{}, failed
+		return fakedb.Response{}, failed
 	}
 	return d.execute(d.read(c))
 }
 
-func (d *desk) execute(s statement) (fakedb.Answer, error) {
+func (d *desk) execute(s statement) (fakedb.Response, error) {
 	if d.tables.held == nil && s.has(" rowlocks ") && !s.has("CREATE TABLE") {
-		return fakedb.Answer{}, errors.New("no such table: rowlocks")
+		return fakedb.Response{}, errors.New("no such table: rowlocks")
 	}
 	switch {
 	case s.asksForRowlocks():
 		if d.tables.held == nil {
-			return fakedb.Answer{Columns: []string{"name", "type", "notnull"}}, nil
+			return fakedb.Response{Columns: []string{"name", "type", "notnull"}}, nil
 		}
-		return fakedb.Answer{Columns: []string{"name", "type", "notnull"}, Rows: [][]any{{"table_name", "text", true}}}, nil
+		return fakedb.Response{Columns: []string{"name", "type", "notnull"}, Rows: [][]any{{"table_name", "text", true}}}, nil
 	case s.has("indisunique"), s.has("pragma_index_list("):
-		return fakedb.Answer{Rows: [][]any{{d.unique}}}, nil
+		return fakedb.Response{Rows: [][]any{{d.unique}}}, nil
 	case s.has("pg_attribute"), s.has("pragma_table_info("):
-		return fakedb.Answer{Columns: []string{"name", "type", "notnull"}, Rows: d.catalogue}, nil
+		return fakedb.Response{Columns: []string{"name", "type", "notnull"}, Rows: d.catalogue}, nil
 	case s.has("CREATE TABLE IF NOT EXISTS rowlocks"):
 		if d.tables.held == nil {
 			d.tables.held = map[string]held{}
 		}
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	case s.has("INSERT INTO rowlocks"):
 		return d.record(s)
 	case s.has("DELETE FROM rowlocks"):
@@ -194,7 +194,7 @@ func (d *desk) execute(s statement) (fakedb.Answer, error) {
 	case s.has("FROM invoice "):
 		return d.look(s)
 	}
-	return fakedb.Answer{}, fmt.Errorf("the desk doesn't know: %s", s.text)
+	return fakedb.Response{}, fmt.Errorf("the desk doesn't know: %s", s.text)
 }
 
 // find returns the key in WHERE, and the row with the key.
@@ -251,7 +251,7 @@ func (d *desk) rowState(r row) []any {
 var loads = regexp.MustCompile(`(?:rowlock_ok|\), 1)(?:, (total))?(?:, (total))?(?: \)|$)`)
 
 // update executes an UPDATE: a lockUpdate, a statement that frees or transfers a lock, or the work of a save.
-func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) update(s statement) (answer fakedb.Response, err error) {
 	key, r, ok, err := d.find(s)
 	if err != nil || !ok {
 		return answer, err
@@ -340,7 +340,7 @@ func (d *desk) assign(r *row, set statement) {
 }
 
 // look is a SELECT of the table.
-func (d *desk) look(s statement) (answer fakedb.Answer, err error) {
+func (d *desk) look(s statement) (answer fakedb.Response, err error) {
 	_, r, ok, err := d.find(s)
 	if err != nil || !ok {
 		return answer, err

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect has the texts for one database, with the pieces of a [Table]; see newPieces.
+// A dialect has the texts for one database, with the pieces of a [Table]; see newFragments.
 type dialect struct {
 	spelling
 
@@ -21,10 +21,10 @@ type dialect struct {
 
 	// set writes a SET list to a row, whatever its lock was, and returns the row's state, or sql.ErrNoRows without a
 	// row.
-	set func(ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error)
+	set func(ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Fragments) (rowState, error)
 
-	// several: sendUpdate and set send several statements, and need a transaction.
-	several bool
+	// multiStatement: sendUpdate and set send several statements, and need a transaction.
+	multiStatement bool
 
 	// abandoning calls send with a text that may wait for a lock, and ends it on the server if ctx has ended, unless
 	// the driver does.
@@ -106,7 +106,7 @@ const upsert = `ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = exclud
 
 // setReturning is the function set of a dialect that sets the lock and returns it in one statement.
 func setReturning(
-	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces,
+	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Fragments,
 ) (rowState, error) {
 	text, args := t.render("UPDATE {table} SET "+list+" WHERE {row} RETURNING {state}", key, others)
 	return readState(ctx, q, text, args, nil, 0)

@@ -159,7 +159,7 @@ func TestErrorAfterTheRow(t *testing.T) {
 	for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
 		broken := errors.New("broken")
 		granted := []any{int64(1), "ada", int64(0), int64(1), true, true}
-		db := sql.OpenDB(fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{granted}, RowsErr: broken})))
+		db := sql.OpenDB(fakedb.New(fakedb.Script(fakedb.Response{Rows: [][]any{granted}, RowsErr: broken})))
 		defer db.Close()
 		table, err := rowlock.New(db, "invoice", rowlock.WithDialect(dialect))
 		if err != nil {
@@ -189,7 +189,7 @@ func TestVersionIsNoInteger(t *testing.T) {
 
 // If a row takes no lock although no condition prevents it, the method returns an error, and doesn't loop for ever.
 func TestRowTakesNoLock(t *testing.T) {
-	refused := make([]fakedb.Answer, 1000)
+	refused := make([]fakedb.Response, 1000)
 	for i := range refused {
 		refused[i].Rows = [][]any{{int64(1), nil, nil, nil, false, false}}
 	}

@@ -17,7 +17,7 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 		return invalid("heartbeat: the session is empty")
 	}
 	text, args := sqltext.Render(m.dialect, "UPDATE rowlocks SET heartbeat = {now} WHERE session = {stored {session}}",
-		sqltext.Pieces{"session": sqltext.Value(session), "stored": sqltext.Func(m.dialect.stored)})
+		sqltext.Fragments{"session": sqltext.Value(session), "stored": sqltext.Func(m.dialect.stored)})
 	// A deadlock with a transaction that takes several locks is repeated.
 	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q owned) error {
 		_, err := q.exec(ctx, text, args...)
@@ -37,7 +37,7 @@ func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error)
 		return 0, err
 	}
 	return m.free(ctx, "free user",
-		condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
+		condition{"user_id = {stored {wanted}}", sqltext.Fragments{"wanted": sqltext.Value(id)}})
 }
 
 // FreeSession frees the locks of a session that has ended, and returns their number. An empty session is
@@ -47,7 +47,7 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 		return 0, invalid("free session: the session is empty")
 	}
 	return m.free(ctx, "free session", condition{"session = {stored {wanted}}",
-		sqltext.Pieces{"wanted": sqltext.Value(session)}})
+		sqltext.Fragments{"wanted": sqltext.Value(session)}})
 }
 
 // FreeSilent frees the locks of silent sessions, and returns their number. A session is silent if for silence, at least
@@ -59,7 +59,7 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	}
 	ticks := sqltext.Value(m.dialect.Ticks(-silence))
 	return m.free(ctx, "free silent", condition{
-		"session <> {empty} AND heartbeat <= {after {bigint {silence}}}", sqltext.Pieces{"silence": ticks},
+		"session <> {empty} AND heartbeat <= {after {bigint {silence}}}", sqltext.Fragments{"silence": ticks},
 	})
 }
 
@@ -97,11 +97,11 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 	if err != nil {
 		return 0, err
 	}
-	held := sqltext.Pieces{
+	held := sqltext.Fragments{
 		"heldrow": sqltext.Value(h.Row), "helduser": sqltext.Value(h.User), "heldsession": sqltext.Value(h.Session),
 		"heldsince": sqltext.Value(h.Since.UnixMicro()),
 	}
-	maps.Copy(held, c.pieces)
+	maps.Copy(held, c.fragments)
 	err = t.run(ctx, do, func(ctx context.Context, q owned) (err error) {
 		// The row first, as when taking its lock: then rowlocks is up to date.
 		if err := t.lock(ctx, q, key); err != nil {

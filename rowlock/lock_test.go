@@ -212,7 +212,7 @@ func TestSaveFails(t *testing.T) {
 }
 
 // Current, IsLockedBy and Lockable answer as a Request would.
-func TestQuestions(t *testing.T) {
+func TestQuestionsAgreeWithARequest(t *testing.T) {
 	eachState(t, func(t *testing.T, d *desk, i int) {
 		state, table, before := lockStates[i], d.table(t), d.state()
 		lock, err := table.Current(t.Context(), 7)
@@ -246,7 +246,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // Release frees the user's own lock, whatever the row's version. It frees no other user's lock.
-func TestRelease(t *testing.T) {
+func TestReleaseFreesOnlyTheUsersLock(t *testing.T) {
 	eachState(t, func(t *testing.T, d *desk, _ int) {
 		before, r := d.state(), d.row()
 		if err := d.table(t).Release(t.Context(), 7, "ada"); err != nil {
@@ -300,7 +300,7 @@ func TestTransfer(t *testing.T) {
 }
 
 // A lock's term counts from the database's clock. The edit's TTL, if set, replaces the table's.
-func TestTerms(t *testing.T) {
+func TestTermsCountFromTheDatabasesClock(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		table := d.table(t, rowlock.WithTTL(time.Minute))
 		lock, err := table.Request(t.Context(), ada)

@@ -25,9 +25,9 @@ type lockUpdate struct {
 	dest       []any  // the variables for them
 }
 
-func (u *lockUpdate) pieces(t *Table) sqltext.Pieces {
-	p := keyPieces(u.key)
-	p["user"] = t.userPiece(u.user)
+func (u *lockUpdate) fragments(t *Table) sqltext.Fragments {
+	p := keyFragments(u.key)
+	p["user"] = t.userFragment(u.user)
 	p["ttl"] = sqltext.Value(t.dialect.Ticks(u.TTL))
 	p["expected"] = sqltext.Value(u.Serial)
 	p["set"] = sqltext.SQL(u.set)

@@ -67,7 +67,7 @@ func (m *Manager) add(t *Table) error {
 // time. On MySQL and MariaDB, Setup also checks whether an existing table can be used.
 func (m *Manager) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
-	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{
+	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Fragments{
 		"regclass": sqltext.Raw("'rowlocks'"), "tableargs": sqltext.SQL("'rowlocks'"),
 		"schema": sqltext.SQL("NULL"), "bare": sqltext.Raw(m.dialect.Text("rowlocks")),
 	})
@@ -123,7 +123,7 @@ type Filter struct {
 // Locks returns the live locks that f selects, in the order of table and key. It finds the locks of all Tables that
 // have a Manager. An invalid Row or User of f is [sqlfence.ErrInvalid].
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
-	where, pieces := "expiry > {now}", sqltext.Pieces{}
+	where, pieces := "expiry > {now}", sqltext.Fragments{}
 	if f.Table != "" {
 		where += " AND table_name = {stored {wanted_table}}"
 		pieces["wanted_table"] = sqltext.Value(f.Table)
@@ -152,16 +152,16 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 }
 
 type condition struct {
-	text   string
-	pieces sqltext.Pieces
+	text      string
+	fragments sqltext.Fragments
 }
 
 // list reads the locks, live or lapsed, for which c holds.
 func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
 	text, args := sqltext.Render(m.dialect,
 		`SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
-	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
-		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
+	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.fragments,
+		sqltext.Fragments{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
 	read := func(ctx context.Context, q owned) error {
 		all = nil
 		return q.each(ctx, func(rows *sql.Rows) error {
@@ -173,7 +173,7 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 			return err
 		}, text, args...)
 	}
-	if m.dialect.several {
+	if m.dialect.multiStatement {
 		err = transact(ctx, m.db, m.dialect, read)
 	} else {
 		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })

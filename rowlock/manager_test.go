@@ -45,7 +45,7 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 }
 
 // Setup creates the table once, and doesn't fail if another process has just created it.
-func TestSetup(t *testing.T) {
+func TestSetupCreatesTheTableOnce(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		d.tables.held = nil
 		table, m := d.managed(t)
@@ -319,7 +319,7 @@ func TestLocksFailHalfway(t *testing.T) {
 	odd := slices.Clone(lock)
 	odd[0] = nil
 	broken := errors.New("broken")
-	for want, answer := range map[string]fakedb.Answer{
+	for want, answer := range map[string]fakedb.Response{
 		"converting NULL to string": {Rows: [][]any{lock, odd, lock}},
 		"broken":                    {Rows: [][]any{lock}, RowsErr: broken},
 	} {

@@ -28,14 +28,14 @@ var mysql = sync.OnceValue(func() *dialect {
 			version: "{serial}", versioned: "TRUE",
 			keyText: my.Text.Convert("JSON_ARRAY({keycolumns})", sqltext.Text), keyComma: ", ",
 		},
-		sendUpdate: sendUpdateMySQL,
-		set:        setMySQL,
-		several:    true,
-		abandoning: stop.Abandoned,
+		sendUpdate:     sendUpdateMySQL,
+		set:            setMySQL,
+		multiStatement: true,
+		abandoning:     stop.Abandoned,
 		upsert: `ON DUPLICATE KEY UPDATE user_id = VALUES(user_id), session = VALUES(session),
 		since = VALUES(since), expiry = VALUES(expiry), heartbeat = VALUES(heartbeat)`,
 		create: createMySQL,
-		unfit: my.Unfit("rowlocks", []my.Kept{
+		unfit: my.Unfit("rowlocks", []my.Column{
 			{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
 			{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
 		}, "table_name, row_key"),
@@ -79,7 +79,7 @@ func storedMySQL(value string) string {
 // during the wait for the row still refuses the request.
 func sendUpdateMySQL(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
 	send := func(text string, dest []any) (rowState, error) {
-		text, args := sqltext.Render(my.Text, text, u.pieces(t), t.pieces)
+		text, args := sqltext.Render(my.Text, text, u.fragments(t), t.fragments)
 		var s rowState
 		err := stop.Abandoned(ctx, t.cleanup, text, func(text string) (err error) {
 			s, err = readState(ctx, q, text, args, dest, 6)
@@ -92,7 +92,7 @@ func sendUpdateMySQL(ctx context.Context, q owned, t *Table, u lockUpdate) (rowS
 		s.granted = false
 		return s, err
 	}
-	text, args := sqltext.Render(my.Text, "UPDATE {table} SET {set} WHERE {row}", u.pieces(t), t.pieces)
+	text, args := sqltext.Render(my.Text, "UPDATE {table} SET {set} WHERE {row}", u.fragments(t), t.fragments)
 	if _, err := q.exec(ctx, text, args...); err != nil {
 		return s, err
 	}
@@ -106,7 +106,7 @@ func sendUpdateMySQL(ctx context.Context, q owned, t *Table, u lockUpdate) (rowS
 
 // setMySQL locks the row first, so that the clock is read after any wait.
 func setMySQL(
-	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces,
+	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Fragments,
 ) (rowState, error) {
 	if err := t.lock(ctx, q, key); err != nil {
 		return rowState{}, err

@@ -47,28 +47,28 @@ var postgres = sync.OnceValue(func() *dialect {
 	}
 })
 
-// foundPieces are for the row that sendUpdatePostgres has locked.
-var foundPieces = sync.OnceValue(func() sqltext.Pieces {
-	return lockPieces(&postgresSpelling, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
+// foundFragments are for the row that sendUpdatePostgres has locked.
+var foundFragments = sync.OnceValue(func() sqltext.Fragments {
+	return lockFragments(&postgresSpelling, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
 })
 
 // sendUpdatePostgres sends one statement, even for a refusal. It locks the row first, so that the condition and the
 // state are of the newest version of the row.
 func sendUpdatePostgres(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
-	args := u.pieces(t)
+	args := u.fragments(t)
 	b := sqltext.Builder{Dialect: pg.Text}
 	b.SQL(`WITH rowlock_found AS MATERIALIZED (
 		SELECT {serial} AS rowlock_serial, {by} AS rowlock_by, {since} AS rowlock_since, {expiry} AS rowlock_expiry
 		FROM {table} WHERE {row} FOR NO KEY UPDATE
 	), rowlock_granted AS (
-		UPDATE {table} SET {set} FROM rowlock_found WHERE {row} AND `, args, t.pieces)
-	b.SQL("{condition}", args, foundPieces())
+		UPDATE {table} SET {set} FROM rowlock_found WHERE {row} AND `, args, t.fragments)
+	b.SQL("{condition}", args, foundFragments())
 	b.SQL(`
 		RETURNING {holder} AS rowlock_new_by, {micros {since}} AS rowlock_new_since, {micros {expiry}} AS rowlock_new_expiry, true AS rowlock_ok{load}
 	)
-	SELECT `, args, t.pieces)
+	SELECT `, args, t.fragments)
 	b.SQL(`{version}, COALESCE(rowlock_new_by, {holder}), COALESCE(rowlock_new_since, {micros {since}}),
 		COALESCE(rowlock_new_expiry, {micros {expiry}}), {live}, COALESCE(rowlock_ok, false), rowlock_granted.*
-	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundPieces())
+	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundFragments())
 	return readState(ctx, q, sqltext.Whole(pg.Text, b.String()), b.Args(), u.dest, 10)
 }

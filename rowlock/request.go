@@ -61,7 +61,7 @@ func (t *Table) Release(ctx context.Context, id, user any) error {
 		return err
 	}
 	return t.run(ctx, "release", func(ctx context.Context, q owned) error {
-		user := sqltext.Pieces{"user": t.userPiece(c.user)}
+		user := sqltext.Fragments{"user": t.userFragment(c.user)}
 		n, err := t.exec(ctx, q, "UPDATE {table} SET "+setFree+" WHERE {row} AND {mine}", c.key, user)
 		if err != nil || n == 0 {
 			return err
@@ -84,14 +84,14 @@ func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error)
 	if err != nil {
 		return Lock{}, err
 	}
-	set, holder := setFree, sqltext.Pieces{}
+	set, holder := setFree, sqltext.Fragments{}
 	if to != nil {
 		user, err := userID(to)
 		if err != nil {
 			return Lock{}, err
 		}
 		set = setNewHolder
-		holder = sqltext.Pieces{"user": t.userPiece(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
+		holder = sqltext.Fragments{"user": t.userFragment(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
 	}
 	err = t.run(ctx, "transfer", func(ctx context.Context, q owned) error {
 		s, err := t.dialect.set(ctx, q, t, set, key, holder)
@@ -141,7 +141,7 @@ func (t *Table) record(ctx context.Context, q owned, key []any, session string) 
 	SELECT {text {tablename}}, {keytext}, {holder}, {stored {text {session}}}, {since}, {expiry}, {now} `+
 		`FROM {table} WHERE {row}
 	`+t.dialect.upsert,
-		key, sqltext.Pieces{"session": sqltext.Value(session)})
+		key, sqltext.Fragments{"session": sqltext.Value(session)})
 	return err
 }
 

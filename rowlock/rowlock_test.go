@@ -166,7 +166,7 @@ func TestDialectsAreWhole(t *testing.T) {
 		d := of()
 		table := &Table{dialect: d, table: "invoice", schema: "sales", quoted: d.Quote("invoice"), keys: []string{"a", "b"}, keyNames: []string{"a", "b"},
 			columns: columns{"serial", "by", "since", "expiry"}}
-		table.pieces = table.newPieces()
+		table.fragments = table.newFragments()
 		for name, text := range map[string]string{
 			"version": d.version, "versioned": d.versioned, "keyText": d.keyText, "keyComma": d.keyComma, "create": d.create, "upsert": d.upsert,
 			"listColumns": d.listColumns, "hasUniqueKey": d.hasUniqueKey,

@@ -56,14 +56,15 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, owned) error)
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
-	case t.manager != nil || t.dialect.several: // with a manager, fn also writes to the manager's table
+	case t.manager != nil || t.dialect.multiStatement: // with a manager, fn also writes to the manager's table
 		return transact(ctx, t.db, t.dialect, fn)
 	}
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })
 }
 
 // exec sends a rendered statement, and returns how many rows it changed.
-func (t *Table) exec(ctx context.Context, q owned, text string, key []any, others sqltext.Pieces) (n int, err error) {
+func (t *Table) exec(ctx context.Context, q owned, text string, key []any,
+	others sqltext.Fragments) (n int, err error) {
 	text, args := t.render(text, key, others)
 	err = t.dialect.abandoning(ctx, t.cleanup, text, func(text string) error {
 		n, err = q.exec(ctx, text, args...)

@@ -44,7 +44,7 @@ var sqlite = sync.OnceValue(func() *dialect {
 // the two, because the first one makes the connection the only writer, even if it changed nothing.
 func sendUpdateSQLite(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
 	text, args := sqltext.Render(lite.Text, "UPDATE {table} SET {set} WHERE {row} AND {condition} RETURNING {state}, "+
-		"1{load}", u.pieces(t), t.pieces)
+		"1{load}", u.fragments(t), t.fragments)
 	s, err := readState(ctx, q, text, args, u.dest, 6)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err

@@ -29,7 +29,7 @@ type Table struct {
 	keys          []string // quoted
 	keyNames      []string
 	columns       columns
-	pieces        sqltext.Pieces
+	fragments     sqltext.Fragments
 	ttl           time.Duration
 	noHolder      any
 }
@@ -75,7 +75,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	t.schema, t.table, _ = lang.SpellName(named, name)
 	t.quoted = sqltext.QuoteIn(d, t.schema, t.table)
 	t.readColumns(named, c)
-	t.pieces = t.newPieces()
+	t.fragments = t.newFragments()
 	return t
 }
 

@@ -156,7 +156,7 @@ func (d *dialect) named(table, column string) (fence, error) {
 // addUntilDone adds the column unless the column exists, and retries while other sessions block the table. Any other
 // error may mean that another client has just added the column.
 func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) error {
-	steps, pause := d.steps(f, 1), dberr.Backoff{Pause: d.pause, Max: 8 * d.pause}
+	steps, pause := d.steps(f, 1), dberr.Backoff{Next: d.backoff, Max: 8 * d.backoff}
 	for {
 		there, err := f.there(ctx, conn, d)
 		if there || err != nil {

@@ -24,8 +24,8 @@ type dialect struct {
 
 	// steps returns the statements that add the column. If the database allows it, the statements retry up to tries
 	// times.
-	steps func(f fence, tries int) steps
-	pause time.Duration // the pause after the first attempt that other sessions have blocked
+	steps   func(f fence, tries int) steps
+	backoff time.Duration // the pause after the first attempt that other sessions have blocked
 
 	// explain adds advice to an error of the steps. It is nil if the database needs no advice.
 	explain func(error) error

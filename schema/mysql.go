@@ -23,11 +23,11 @@ var mysql = dialect{
 		return "SHOW COLUMNS FROM " + f.table + " WHERE CAST(LOWER(Field) AS BINARY) = CAST(LOWER(" +
 			my.Text.Text(f.stored) + ") AS BINARY)"
 	},
-	scan:  scanMySQL,
-	fits:  func(typ string) bool { return signed.MatchString(typ) },
-	typ:   "bigint",
-	steps: stepsMySQL,
-	pause: 2 * time.Second,
+	scan:    scanMySQL,
+	fits:    func(typ string) bool { return signed.MatchString(typ) },
+	typ:     "bigint",
+	steps:   stepsMySQL,
+	backoff: 2 * time.Second,
 
 	explain: explainMySQL,
 }

@@ -13,12 +13,12 @@ var postgres = dialect{
 	Dialect: pg.Text,
 	names:   sqlfence.Postgres,
 
-	find:  func(f fence) string { return replace(findPostgres, f) },
-	scan:  scanText,
-	fits:  func(typ string) bool { return typ == "bigint" },
-	typ:   "bigint",
-	steps: func(f fence, tries int) steps { return steps{add: addPostgres(f, tries)} },
-	pause: 200 * time.Millisecond,
+	find:    func(f fence) string { return replace(findPostgres, f) },
+	scan:    scanText,
+	fits:    func(typ string) bool { return typ == "bigint" },
+	typ:     "bigint",
+	steps:   func(f fence, tries int) steps { return steps{add: addPostgres(f, tries)} },
+	backoff: 200 * time.Millisecond,
 }
 
 var findPostgres = pg.Qualified(`SELECT pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod),

@@ -11,7 +11,7 @@ import (
 
 // A registration has the table's and columns' names as the database stores them, and the rules in the syntax of
 // --table.
-func TestRegistration(t *testing.T) {
+func TestRegistrationHasTheDatabasesNames(t *testing.T) {
 	db, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite),
 		sqlfence.WithTable("Books", sqlfence.Key("id"), sqlfence.RowFence(`"fence,token"`), sqlfence.Ledger()))
 	if err != nil {

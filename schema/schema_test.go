@@ -20,7 +20,7 @@ import (
 )
 
 // Each folder begins with the ledger, and has what the tools look for in the names and texts.
-func TestFiles(t *testing.T) {
+func TestFilesSuitMigrationTools(t *testing.T) {
 	for _, folder := range []string{"postgres", "sqlite", "mysql"} {
 		names, err := fs.Glob(Files, folder+"/*")
 		if err != nil || len(names) < 4 || names[0] != folder+"/00001_fencing_tokens.up.sql" || !slices.Contains(names, folder+"/atlas.sum") {

@@ -151,10 +151,10 @@ func sealerOf(d sqlfence.Dialect) (*sealer, error) {
 // A sealing is a table to be sealed.
 type sealing struct {
 	*core.Table
-	fence          // names of the table, and of its fence column or claim column
-	proof string   // the table's name in presented tokens and in messages
-	found []string // names of triggers that the table has by a former seal
-	taken []string // names of triggers of other tables, if trigger names are unique in a schema
+	fence               // names of the table, and of its fence column or claim column
+	tokenTable string   // the table's name in presented tokens and in messages
+	found      []string // names of triggers that the table has by a former seal
+	taken      []string // names of triggers of other tables, if trigger names are unique in a schema
 
 	own      string // the schema of sqlfence's own tables, set by WithSchema; empty without the option
 	ledgerIn string // the schema of the ledger if it isn't the table's; set by lookAround
@@ -164,7 +164,7 @@ type sealing struct {
 
 // sealed returns the table's properties that the seal's triggers depend on.
 func (s sealing) sealed() *seal.Table {
-	return &seal.Table{Name: s.proof, Mark: s.stored, Claim: s.Rules.Claim != "",
+	return &seal.Table{Name: s.tokenTable, Column: s.stored, Claim: s.Rules.Claim != "",
 		Resource: s.Resource, Key: s.Rules.Key,
 		Serial: s.Rules.Serial, Ledger: s.Rules.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.Rules.SingleUse,
 		FromTransaction: s.FromTransaction}
@@ -209,7 +209,7 @@ func sealOf(db *sql.DB, t *core.Table) (*sealer, sealing, error) {
 		err = errors.New("none of its names may contain $sqlfence")
 	}
 	if err == nil {
-		_, s.proof, err = lang.ParseName(d, t.Name)
+		_, s.tokenTable, err = lang.ParseName(d, t.Name)
 	}
 	if err == nil {
 		names, _ := dialects.Of(d)
@@ -225,7 +225,7 @@ func sealOf(db *sql.DB, t *core.Table) (*sealer, sealing, error) {
 // runs returns a function that runs a table's statements, and repeats all of them while other sessions block the table.
 func runs(ctx context.Context, db *sql.DB) func(*sealer, TablePlan) error {
 	return func(part *sealer, p TablePlan) error {
-		backoff := dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
+		backoff := dberr.Backoff{Next: 100 * time.Millisecond, Max: 2 * time.Second}
 		for {
 			err := part.run(ctx, db, p.Statements)
 			if err == nil || !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err) {

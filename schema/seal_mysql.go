@@ -82,7 +82,7 @@ func obstaclesMySQL(s *sealing) string {
 	if s.Rules.Claim != "" {
 		what, types, adds = "claim is", "bigint', 'int', 'mediumint', 'smallint", ""
 	}
-	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
+	return strings.NewReplacer("{home}", s.schemaName(), "{table}", s.text.Text(s.name),
 		"{column}", s.text.Text(s.stored), "{what}", what, "{types}", types, "{adds}", adds).Replace(
 		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
 FROM information_schema.referential_constraints WHERE constraint_schema = {home} AND table_name = {table}
@@ -116,7 +116,7 @@ func (s sealing) locked(statements []string) []string {
 // trigger returns a trigger name that is unique in the table's schema. The plain name may be taken by another table
 // that had this table's name before, or that has a name which differs only in case.
 func (s sealing) trigger(prefix, kind string) string {
-	name := seal.Own(prefix+kind+":", s.proof)
+	name := seal.Own(prefix+kind+":", s.tokenTable)
 	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {
 		name += "~"
 	}
@@ -136,7 +136,7 @@ func (s sealing) of(name string) string {
 // seal triggers of the other tables in the schema.
 func (s sealing) sealTriggers(comparison string) string {
 	text := s.text.Text
-	return "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = " + s.home() +
+	return "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = " + s.schemaName() +
 		" AND event_object_table " + comparison + " " + text(s.name) + " AND (trigger_name LIKE " +
 		text(sqltext.SealPrefix+"%") + " OR trigger_name LIKE " + text(sqltext.OpenPrefix+"%") + ")"
 }
@@ -148,13 +148,14 @@ func ledgerMySQL(s *sealing) string {
 	if s.own != "" {
 		where = s.text.Text(s.own)
 	}
-	return "SELECT CASE WHEN CAST(table_schema AS BINARY) = CAST(" + s.home() + " AS BINARY) THEN _utf8mb4 X'' ELSE " +
+	return "SELECT CASE WHEN CAST(table_schema AS BINARY) = CAST(" + s.schemaName() +
+		" AS BINARY) THEN _utf8mb4 X'' ELSE " +
 		"table_schema END FROM information_schema.tables WHERE table_schema = " + where +
 		" AND table_name = " + s.text.Text(sqltext.LedgerTable)
 }
 
-// home returns an SQL expression for the name of the table's schema.
-func (s sealing) home() string {
+// schemaName returns an SQL expression for the name of the table's schema.
+func (s sealing) schemaName() string {
 	if s.schema != "" {
 		return s.text.Text(s.schema)
 	}
@@ -167,7 +168,7 @@ func (s sealing) busy() (on, off []string) {
 		name := s.trigger(sqltext.SealBusy, event)
 		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
 			on = append(on, s.named(name, event, "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+s.text.Text(
-				"sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)")))
+				"sqlfence: table "+s.tokenTable+" refuses all writes, as its seal was interrupted (call Seal again)")))
 		}
 		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so
 	}

@@ -17,7 +17,7 @@ var sealPostgres = sealer{
 		return []string{
 			write(sealPostgresText, s),
 			write(liftPostgresText, s),
-			"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedMark,
+			"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedPrefix,
 		}
 	},
 	unseal: func(s sealing) []string { return []string{write(unsealPostgresText, s)} },
@@ -43,7 +43,7 @@ func write(text string, s sealing) string {
 		"{mark}", d.Quote(s.stored), "{same}", sealsql.Same, "{definition}", sealsql.Definition,
 		"{ledger name}", d.Text(sealsql.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Rules.Ledger),
 		"{key text}", d.Text(s.Rules.Key),
-		"{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
+		"{fired late}", sqltext.FiredAfterSeal, "{constraint}", sqltext.SealedPrefix, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
 }
 

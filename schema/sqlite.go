@@ -23,7 +23,7 @@ var sqlite = dialect{
 	steps: func(f fence, _ int) steps {
 		return steps{add: "ALTER TABLE " + f.table + " ADD COLUMN " + f.column + " integer NOT NULL DEFAULT 0"}
 	},
-	pause: 10 * time.Millisecond,
+	backoff: 10 * time.Millisecond,
 }
 
 // findSQLite returns a query for the type of a column. The pragma's column hidden is 2 or 3 for a generated column.

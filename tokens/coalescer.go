@@ -24,7 +24,7 @@ type coalescer struct {
 type queue struct {
 	forming *batch // waits for the next statement; may be nil
 	served  bool   // a goroutine will send the next statement when its own has ended
-	lane    hedge.Lane
+	slot    hedge.Slot
 }
 
 // A taking is the result of a statement that issued tokens of a name.
@@ -132,7 +132,7 @@ func (c *coalescer) start(name string, q *queue) *batch {
 		c.forget(name, q)
 		return nil
 	}
-	b.underWay = q.lane.Start(&c.mu, c.db, func() { c.overtake(name, q) })
+	b.underWay = q.slot.Start(&c.mu, c.db, func() { c.overtake(name, q) })
 	return b
 }
 
@@ -155,7 +155,7 @@ func (c *coalescer) end(name string, q *queue, b *batch) (wasLate bool) {
 }
 
 func (c *coalescer) forget(name string, q *queue) {
-	if !q.served && q.lane.Idle() {
+	if !q.served && q.slot.Idle() {
 		delete(c.byName, name)
 	}
 }

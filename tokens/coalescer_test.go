@@ -309,7 +309,7 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		}}
 		first := call(co, "books")
 		second, third := call(co, "books"), call(co, "books")
-		time.Sleep(hedge.Patience - 1)
+		time.Sleep(hedge.Timeout - 1)
 		if second.returned() {
 			t.Fatal("the second statement was sent before the first one was late")
 		}
@@ -342,13 +342,13 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 		pool         int // how many connections it has at the most; 0 for any number
 		most, sent   int // statements at once and altogether
 	}{
-		{hedge.Patience - 1, 100 * hedge.Patience, 0, 1, 102},
-		{7*hedge.Patience - 1, 7*hedge.Patience - hedge.Patience/10, 0, 3, 3}, // at 0, 1 and 3
-		{500 * hedge.Patience, 499 * hedge.Patience, 0, 4, 4},                 // and at 7, but no more
-		{500 * hedge.Patience, 499 * hedge.Patience, 12, 4, 4},
-		{500 * hedge.Patience, 499 * hedge.Patience, 8, 3, 3},
-		{500 * hedge.Patience, 499 * hedge.Patience, 4, 2, 2},
-		{500 * hedge.Patience, 499 * hedge.Patience, 3, 1, 1},
+		{hedge.Timeout - 1, 100 * hedge.Timeout, 0, 1, 102},
+		{7*hedge.Timeout - 1, 7*hedge.Timeout - hedge.Timeout/10, 0, 3, 3}, // at 0, 1 and 3
+		{500 * hedge.Timeout, 499 * hedge.Timeout, 0, 4, 4},                // and at 7, but no more
+		{500 * hedge.Timeout, 499 * hedge.Timeout, 12, 4, 4},
+		{500 * hedge.Timeout, 499 * hedge.Timeout, 8, 3, 3},
+		{500 * hedge.Timeout, 499 * hedge.Timeout, 4, 2, 2},
+		{500 * hedge.Timeout, 499 * hedge.Timeout, 3, 1, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -368,7 +368,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 				return taking{n, n, n}, nil
 			}}
 			var wg sync.WaitGroup
-			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(hedge.Patience / 10) {
+			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(hedge.Timeout / 10) {
 				wg.Go(func() { _, _, _ = co.issue(context.Background(), "books") })
 			}
 			mu.Lock()

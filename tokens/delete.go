@@ -37,7 +37,7 @@ func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err
 		return nil, err
 	}
 	slices.Sort(names)
-	if err = s.kept(ctx); err == nil {
+	if err = s.checkKeepsBound(ctx); err == nil {
 		for part := range slices.Chunk(slices.Compact(names), deleteSize) {
 			var stayed []string
 			if stayed, err = s.deletePart(ctx, part); err != nil {
@@ -53,11 +53,11 @@ func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err
 	return left, nil
 }
 
-// kept returns an error if the database doesn't keep the lower bound of first tokens.
-func (s *Store) kept(ctx context.Context) error {
+// checkKeepsBound returns an error if the database doesn't keep the lower bound of first tokens.
+func (s *Store) checkKeepsBound(ctx context.Context) error {
 	if k := s.dialect.keeping; k.whole != "" {
 		if found, err := s.has(ctx, k.installed); err != nil || !found {
-			return cmp.Or(err, errNotKept)
+			return cmp.Or(err, errNoBound)
 		}
 		if found, err := s.has(ctx, k.hidden); err != nil || found {
 			return cmp.Or(err, errHidden)
@@ -69,12 +69,12 @@ func (s *Store) kept(ctx context.Context) error {
 	}
 	found, err := s.triggers(ctx)
 	if err == nil && len(lacking(s.ledgerTriggers(ctx), found)) > 0 {
-		err = errNotKept
+		err = errNoBound
 	}
 	return err
 }
 
-var errNotKept = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +
+var errNoBound = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +
 	"version: call tokens.Store.Setup as a role that can create them; see docs/tokens.md")
 
 var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level security: a role that can't see " +
@@ -110,8 +110,8 @@ func (s *Store) deletePart(ctx context.Context, names []string) (left []string, 
 			}
 			slices.Sort(free)
 			text, args := d.about("DELETE FROM {ledger} WHERE name IN ({names})", free)
-			if err := execAll(ctx, tx, []string{text}, args...); dberr.SQLState(err) == sqltext.LedgerKeptState {
-				return fmt.Errorf("%w (%w)", errNotKept, err)
+			if err := execAll(ctx, tx, []string{text}, args...); dberr.SQLState(err) == sqltext.LedgerRefusalState {
+				return fmt.Errorf("%w (%w)", errNoBound, err)
 			} else if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (s *Store) refuses(ctx context.Context, tx *sql.Tx, floor int64) error {
 	err := execAll(ctx, tx, []string{s.dialect.refused})
 	switch {
 	case err == nil:
-		return errNotKept
+		return errNoBound
 	case strings.Contains(err.Error(), sqltext.ServedToken):
 		return nil
 	}
@@ -142,6 +142,6 @@ func (s *Store) refuses(ctx context.Context, tx *sql.Tx, floor int64) error {
 // about replaces {names} in a statement, and returns the statement and its arguments.
 func (d *dialect) about(text string, names []string) (statement string, args []any) {
 	listed, args := d.listed(names)
-	statement, _ = sqltext.Render(d, text, sqltext.Pieces{"names": sqltext.Raw(listed)})
+	statement, _ = sqltext.Render(d, text, sqltext.Fragments{"names": sqltext.Raw(listed)})
 	return statement, args
 }

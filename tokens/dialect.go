@@ -30,7 +30,7 @@ type dialect struct {
 	// It never waits for another transaction: it issues no token for a name that a transaction has locked, and the
 	// result has 0 for this name. ok is false if this database can't share a statement among names. shared is nil if no
 	// database of this kind can.
-	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
+	shared func(ctx context.Context, s *Store, all []*request) (values map[string]int64, ok bool, err error)
 	// writers is the number of statements that a Store has under way before further calls wait and share the next
 	// statement.
 	writers int
@@ -45,7 +45,7 @@ type dialect struct {
 	ensure func(ctx context.Context, s *Store, names []string) error
 	// name: a query for the newest token of the name, or for the lower bound of its first token if that is higher. The
 	// result is never NULL.
-	reached sqltext.Floored
+	reached sqltext.Bounded
 	// name: a query for the token in the ledger's row
 	current string
 	// after, prefix: a condition for the rows of one page of a list, with names that begin with prefix and come after
@@ -61,7 +61,7 @@ type dialect struct {
 	// narrow is an SQL type of the ledger's column token that is too small for the tokens after a failover (see
 	// checkNarrow). It is empty if Setup accepts no such type in this database.
 	narrow string
-	probe  sqltext.Floored // fails if a missing column or privilege makes issue fail, and changes nothing
+	probe  sqltext.Bounded // fails if a missing column or privilege makes issue fail, and changes nothing
 
 	// reads are the options of the transaction that surrounds a single statement. If reads is nil, the statement is
 	// sent without a transaction.
@@ -77,10 +77,10 @@ type dialect struct {
 	hasProcedures func() string // a query that returns a row if the procedures exist
 
 	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim], by the facts about the server. They
-	// fail with a mark of raiseHeld unless the rows have these values. The first statement takes args and locks the
+	// fail with a mark of throwHeld unless the rows have these values. The first statement takes args and locks the
 	// rows.
-	holds      func(on *facts.Facts, held []sqlfence.Token) (texts []string, args []any)
-	holdsClaim func(on *facts.Facts, c Claim, key any, keyText string, claim int64) (texts []string, args []any)
+	holds      func(on *facts.Capabilities, held []sqlfence.Token) (texts []string, args []any)
+	holdsClaim func(on *facts.Capabilities, c Claim, key any, keyText string, claim int64) (texts []string, args []any)
 	// within sends the first of these, which locks rows of table. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
@@ -93,16 +93,16 @@ type dialect struct {
 	begin []string // the transaction's first statements
 	lock  []string // locks the ledger, so that no other session advances a token before the transaction ends
 	// name: waits for the open transactions that have written with tokens of the name under the rule Ledger
-	turn []string
+	awaitWrites []string
 	// lockRows returns a statement that keeps other sessions from writing to a table until the transaction ends. It is
 	// nil if the database has only one writer.
 	lockRows func(table string) string
 	// floor: stores the lower bound above which the first token of a new name must lie
-	start sqltext.Floored
+	start sqltext.Bounded
 	// floor: a query for the names that the statement raise would change, and their tokens
 	below string
 	// floor: advances each name with a token below floor to floor
-	raise string
+	advance string
 	// floor: locks the lower bound for first tokens of names, and raises it to floor
 	serve string
 	// refused inserts a first token that the ledger's triggers must refuse if the lower bound is above 0. It is empty
@@ -122,9 +122,9 @@ type dialect struct {
 
 // issuing returns the function issue of a dialect. f is a statement with the arguments name and count, which returns
 // the last of the issued tokens.
-func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
+func issuing(f sqltext.Bounded) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
 	return func(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
-		err = s.sendFloored(ctx, f, func(text string) (err error) {
+		err = s.sendBounded(ctx, f, func(text string) (err error) {
 			last, err = s.queryIn(ctx, s.dialect.takes, text, name, n)
 			return err
 		})
@@ -136,14 +136,14 @@ func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string,
 // statement, with a JSON array of requests as its argument. For each name the statement returns whether this database
 // can share statements, and the last token that the statement issued, or NULL if it issued none.
 func sharing(
-	f sqltext.Floored,
-) func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
-	return func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
+	f sqltext.Bounded,
+) func(ctx context.Context, s *Store, all []*request) (values map[string]int64, ok bool, err error) {
+	return func(ctx context.Context, s *Store, all []*request) (values map[string]int64, ok bool, err error) {
 		list, err := json.Marshal(all)
 		if err != nil {
 			return nil, false, err
 		}
-		err = s.sendFloored(ctx, f, func(text string) error {
+		err = s.sendBounded(ctx, f, func(text string) error {
 			values, ok = make(map[string]int64, len(all)), true
 			scan := func(rows *sql.Rows) error {
 				var name string
@@ -163,13 +163,13 @@ func sharing(
 
 // issuingEach returns the function each of a dialect. f is a statement with a JSON array of names as its argument,
 // which returns each name and its token.
-func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []string) (map[string]int64, error) {
+func issuingEach(f sqltext.Bounded) func(ctx context.Context, s *Store, names []string) (map[string]int64, error) {
 	return func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
 		list, err := json.Marshal(names)
 		if err != nil {
 			return nil, err
 		}
-		err = s.sendFloored(ctx, f, func(text string) error {
+		err = s.sendBounded(ctx, f, func(text string) error {
 			return s.in(ctx, s.dialect.takes, func(db session) (err error) {
 				values, err = queryEach[int64](ctx, db, text, string(list))
 				return err
@@ -181,16 +181,16 @@ func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []
 
 // full is a text in the error that a statement of the function each throws if a name has no token left. The text
 // contains a random part, so that no other error contains it.
-var full = sqltext.NewMark("full")
+var full = sqltext.NewMarker("full")
 
 // fits and raises are two ways of writing {fit condition} in a statement that issues tokens. With fits the statement
 // issues no token for a name that doesn't meet the condition; with raises it throws the error full instead.
 var fits = sqltext.Func(func(condition string) string { return condition })
 
-func raises(d sqltext.Dialect) sqltext.Func {
+func throws(d sqltext.Dialect) sqltext.Func {
 	return func(condition string) string {
 		return "CASE WHEN " + condition + " THEN " + d.Bool(true) + " ELSE " +
-			sqltext.Raise(d, "'"+full+"'", "("+condition+")") +
+			sqltext.Throw(d, "'"+full+"'", "("+condition+")") +
 			" IS NOT NULL END"
 	}
 }
@@ -222,7 +222,7 @@ func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (b
 	}
 }
 
-var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
+var fragments = sqltext.Fragments{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
 // listing returns the function listed of a dialect. query reads the names from a JSON array, which is its argument.
 func listing(query string) func(names []string) (string, []any) {
@@ -234,11 +234,11 @@ func listing(query string) func(names []string) (string, []any) {
 
 // render builds a statement from a template that contains its own placeholders.
 func render(d sqltext.Dialect, text string) string {
-	text, _ = sqltext.Render(d, text, pieces)
+	text, _ = sqltext.Render(d, text, fragments)
 	return text
 }
 
-// floored builds a statement from a template that contains {floor}, the lower bound of all later tokens.
-func floored(d sqltext.Dialect, text string, more sqltext.Pieces) sqltext.Floored {
-	return sqltext.NewFloored(d, text, more, pieces)
+// bounded builds a statement from a template that contains {floor}, the lower bound of all later tokens.
+func bounded(d sqltext.Dialect, text string, more sqltext.Fragments) sqltext.Bounded {
+	return sqltext.NewBounded(d, text, more, fragments)
 }

@@ -39,7 +39,7 @@ func TestFilesOfSchemaCreateTheTable(t *testing.T) {
 		files = append(files, string(text))
 	}
 	for _, d := range dialects.All() {
-		want = append(want, "-- +goose Up\n"+d().Facts().CreateLedger+";\n")
+		want = append(want, "-- +goose Up\n"+d().Capabilities().CreateLedger+";\n")
 	}
 	slices.Sort(files)
 	slices.Sort(want)

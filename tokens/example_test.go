@@ -17,7 +17,7 @@ import (
 // openStore opens a Store on a fake of SQLite, which has only a ledger.
 func openStore() (*sql.DB, *tokens.Store) {
 	newest := map[string]int64{}
-	db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (answer fakedb.Answer, err error) {
+	db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (answer fakedb.Response, err error) {
 		if c.Kind != fakedb.Exec && c.Kind != fakedb.Query {
 			return answer, nil
 		}
@@ -41,7 +41,7 @@ func openStore() (*sql.DB, *tokens.Store) {
 		token, ok := newest[name]
 		switch {
 		case strings.Contains(c.Query, "AS found"): // a query that decides, and asks whether a standby answers
-			return fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, ok, nil, token}}}, nil
+			return fakedb.Response{Columns: make([]string, 4), Rows: [][]any{{false, ok, nil, token}}}, nil
 		case ok:
 			answer.Rows = [][]any{{token}}
 		}

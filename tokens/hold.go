@@ -59,9 +59,10 @@ func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error
 	if err != nil {
 		return err
 	}
-	kind, i, current, err := s.hold(ctx, tx, sqltext.LedgerTable, len(held), func(on *facts.Facts) ([]string, []any) {
-		return s.dialect.holds(on, held)
-	})
+	kind, i, current, err := s.hold(ctx, tx, sqltext.LedgerTable, len(held),
+		func(on *facts.Capabilities) ([]string, []any) {
+			return s.dialect.holds(on, held)
+		})
 	switch {
 	case err != nil:
 		return err
@@ -131,7 +132,7 @@ func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim i
 	if err != nil {
 		return err
 	}
-	kind, _, current, err := s.hold(ctx, tx, columns.Table, 1, func(on *facts.Facts) ([]string, []any) {
+	kind, _, current, err := s.hold(ctx, tx, columns.Table, 1, func(on *facts.Capabilities) ([]string, []any) {
 		return s.dialect.holdsClaim(on, columns, key, strings.TrimPrefix(token.Name, of.Table+"/"), claim)
 	})
 	switch {
@@ -159,7 +160,7 @@ func (s *Store) quoted(of Claim) (Claim, error) {
 	return quoted, nil
 }
 
-// The reasons in a mark of raiseHeld, before the token's index and the stored value.
+// The reasons in a mark of throwHeld, before the token's index and the stored value.
 const (
 	outside       = "outside"  // no transaction is open
 	unknownName   = "unknown"  // there is no row
@@ -169,14 +170,14 @@ const (
 )
 
 var (
-	holdNonce = nonce.New()
-	heldMark  = regexp.MustCompile("sqlfence:" + holdNonce + `:([a-z]+):(\d+):(-?\d+)`)
+	holdNonce  = nonce.New()
+	holdMarker = regexp.MustCompile("sqlfence:" + holdNonce + `:([a-z]+):(\d+):(-?\d+)`)
 )
 
-// raiseHeld is an expression that fails with a reason. place and value are expressions for the token's index and the
+// throwHeld is an expression that fails with a reason. place and value are expressions for the token's index and the
 // stored value.
-func raiseHeld(d sqltext.Dialect, reason, place, value string) string {
-	return sqltext.Raise(d, "'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
+func throwHeld(d sqltext.Dialect, reason, place, value string) string {
+	return sqltext.Throw(d, "'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
 }
 
 // A sender sends a statement in the transaction of a Hold.
@@ -187,12 +188,12 @@ var errOutside = fmt.Errorf("%w: tokens: hold: no transaction is open; begin one
 // hold sends the statements of a Hold, which lock rows of a table and compare them with count values. kind is empty if
 // all values are stored.
 func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
-	statements func(on *facts.Facts) (texts []string, args []any),
+	statements func(on *facts.Capabilities) (texts []string, args []any),
 ) (kind string, token int, current int64, err error) {
 	if _, pool := tx.(interface{ Stats() sql.DBStats }); tx == nil || pool {
 		return "", 0, 0, errOutside
 	}
-	server, err := s.ask(ctx, tx)
+	server, err := s.queryServer(ctx, tx)
 	if err != nil {
 		return "", 0, 0, err
 	}
@@ -227,8 +228,8 @@ func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
 		h.Succeeded()
 		return "", 0, 0, nil
 	}
-	if raised, ok := s.dialect.Raised(err); ok {
-		if found := heldMark.FindStringSubmatch(raised); found != nil {
+	if raised, ok := s.dialect.Thrown(err); ok {
+		if found := holdMarker.FindStringSubmatch(raised); found != nil {
 			kind = found[1]
 			token, _ = strconv.Atoi(found[2])
 			current, _ = strconv.ParseInt(found[3], 10, 64)
@@ -245,13 +246,13 @@ func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
 	return kind, token, current, nil
 }
 
-// ask returns the facts about the server; an error if several servers write to the database, because a lock holds on
-// one server only. It queries the server once for a Store.
-func (s *Store) ask(ctx context.Context, tx Tx) (*facts.Facts, error) {
+// queryServer returns the facts about the server; an error if several servers write to the database, because a lock
+// holds on one server only. It queries the server once for a Store.
+func (s *Store) queryServer(ctx context.Context, tx Tx) (*facts.Capabilities, error) {
 	if known := s.server.Load(); known != nil {
 		return known, nil
 	}
-	server, err := facts.Ask(ctx, s.dialect.server, func(ctx context.Context, text string) ([][]string, error) {
+	server, err := facts.QueryServer(ctx, s.dialect.server, func(ctx context.Context, text string) ([][]string, error) {
 		return query(trusted.Context(ctx, text), tx, text)
 	})
 	switch {

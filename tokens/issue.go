@@ -58,7 +58,7 @@ func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context)
 
 // take issues n tokens of name, or as many as are left.
 func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) {
-	a := &asking{Name: name, Count: n}
+	a := &request{Name: name, Count: n}
 	at, settled, err := s.sharing.Share(ctx, name, a)
 	switch {
 	case err != nil: // the batch may still write to a
@@ -80,7 +80,7 @@ func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, take
 			s.warn(sqlfence.Token{Name: name, Value: last})
 			return last, n, nil
 		}
-		if sqltext.IsRaised(s.dialect, err, sqltext.Seen) {
+		if sqltext.IsThrown(s.dialect, err, sqltext.OldSnapshot) {
 			if err := s.Ensure(ctx, name); err != nil {
 				return 0, 0, err
 			}
@@ -103,7 +103,7 @@ func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, take
 
 // left returns how many tokens a name has left. If there are none, the error says why.
 func (s *Store) left(ctx context.Context, name string) (n int64, err error) {
-	current, err := s.queryFloored(ctx, s.dialect.reached, name)
+	current, err := s.queryBounded(ctx, s.dialect.reached, name)
 	switch {
 	case err != nil:
 		return 0, err
@@ -126,8 +126,8 @@ func narrow(err error) error {
 var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable +
 	"; look for a trigger or a rule on it")
 
-// An asking is a request for tokens of one name.
-type asking struct {
+// A request is a request for tokens of one name.
+type request struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 
@@ -138,8 +138,8 @@ type asking struct {
 // takeAll sends one statement for several names. For a name without a row, with too few tokens, or locked by another
 // transaction, the request stays unsettled, and its caller calls takeAlone. If the statement fails, all requests stay
 // unsettled; tokens that the statement may have issued are lost.
-func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*asking]) {
-	all := make([]*asking, len(batch))
+func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*request]) {
+	all := make([]*request, len(batch))
 	for i, m := range batch {
 		all[i] = m.Call
 	}

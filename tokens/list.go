@@ -77,7 +77,7 @@ func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield
 func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (page []Issued, err error) {
 	more := ""
 	if issuers {
-		more = ", " + s.dialect.Facts().Issuers.Read
+		more = ", " + s.dialect.Capabilities().Issuers.Read
 	}
 	text := render(s.dialect, "SELECT name, COALESCE(token, 0)"+more+" FROM {ledger} WHERE "+s.dialect.page+
 		" ORDER BY name LIMIT "+strconv.Itoa(listSize))
@@ -148,7 +148,7 @@ type Issued struct {
 //
 // Errors: an untyped error if a column of that name has another type; [sqlfence.ErrNotSetUp] without a ledger.
 func (s *Store) RecordIssuers(ctx context.Context) error {
-	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {
+	for pause := (dberr.Backoff{Next: time.Second, Max: 8 * time.Second}); ; {
 		err := s.recordIssuers(ctx)
 		switch {
 		case err == nil:
@@ -161,7 +161,7 @@ func (s *Store) RecordIssuers(ctx context.Context) error {
 }
 
 func (s *Store) recordIssuers(ctx context.Context) error {
-	issuers := s.dialect.Facts().Issuers
+	issuers := s.dialect.Capabilities().Issuers
 	if issuers.Whole != "" {
 		return s.exec(ctx, issuers.Whole)
 	}
@@ -196,7 +196,7 @@ func (s *Store) recordIssuers(ctx context.Context) error {
 
 // lacksForIssuers returns the columns that the ledger lacks for the record. A column of another type is an error.
 func (s *Store) lacksForIssuers(columns []column) (lacks []sqltext.IssuerColumn, err error) {
-	for _, own := range s.dialect.Facts().Issuers.Columns {
+	for _, own := range s.dialect.Capabilities().Issuers.Columns {
 		i := slices.IndexFunc(columns, func(c column) bool { return c.name == own.Name })
 		switch {
 		case i < 0:

@@ -75,12 +75,12 @@ func (s *Store) takeEach(ctx context.Context, names []string) (values map[string
 			return err
 		})
 		switch {
-		case sqltext.IsRaised(s.dialect, err, sqltext.Seen):
+		case sqltext.IsThrown(s.dialect, err, sqltext.OldSnapshot):
 			if err := s.Ensure(ctx, names...); err != nil {
 				return nil, err
 			}
 			continue
-		case sqltext.IsRaised(s.dialect, err, full):
+		case sqltext.IsThrown(s.dialect, err, full):
 			return nil, s.whyFull(ctx, names)
 		case err != nil:
 			return nil, narrow(err)

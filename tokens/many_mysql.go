@@ -24,10 +24,10 @@ SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf
 WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
 
 func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
-	p := sqltext.Pieces{
-		"asked": sqltext.Raw(askedMySQL(names)),
+	p := sqltext.Fragments{
+		"asked": sqltext.Raw(requestedMySQL(names)),
 		"next":  sqltext.SQL("(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + 1)"),
-		"fit":   raises(s.dialect),
+		"fit":   throws(s.dialect),
 		"alone": alone,
 	}
 	err = stop.Abandoned(ctx, s.cleanup, mysqlText(eachTextMySQL, p), func(text string) error {
@@ -36,7 +36,7 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 			return err
 		})
 	})
-	if values != nil || err != nil && !sqltext.IsRaised(s.dialect, err, full) {
+	if values != nil || err != nil && !sqltext.IsThrown(s.dialect, err, full) {
 		return values, err
 	}
 	// The statement issued nothing, because the session isn't in autocommit mode, or a name is new or has no token
@@ -59,9 +59,9 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 	return values, err
 }
 
-// askedMySQL returns a query for the names and their places, from 1. The query's first row empties the session
+// requestedMySQL returns a query for the names and their places, from 1. The query's first row empties the session
 // variable.
-func askedMySQL(names []string) string {
+func requestedMySQL(names []string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
 		place := strconv.Itoa(i + 1)

@@ -38,7 +38,7 @@ var mysql = sync.OnceValue(func() *dialect {
 		issue: issueMySQL,
 		each:  eachMySQL,
 		adopt: adoptMySQL,
-		reached: floored(my.Text,
+		reached: bounded(my.Text,
 			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
 		current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
@@ -50,9 +50,9 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 				`AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' `+
 				`ORDER BY ordinal_position`),
-		unfit: my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"),
-		probe: floored(my.Text, "EXPLAIN "+issueTextMySQL,
-			sqltext.Pieces{"name": sqltext.SQL("{empty}"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+		unfit: my.Unfit(sqltext.LedgerTable, []my.Column{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"),
+		probe: bounded(my.Text, "EXPLAIN "+issueTextMySQL,
+			sqltext.Fragments{"name": sqltext.SQL("{empty}"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
 		// Writers wait for a CREATE TRIGGER, and a trigger keeps the sql_mode of its creation.
 		keeping: keeping{
@@ -65,7 +65,7 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 					"@sqlfence_sql_mode = @@SESSION.sql_mode",
 				"SET SESSION lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES'",
 			},
-			behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, " +
+			after: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, " +
 				"sql_mode = @sqlfence_sql_mode"},
 		},
 
@@ -73,8 +73,11 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		// binlog_format = STATEMENT no lower level can write.
 		reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
-		holds: func(on *facts.Facts, held []sqlfence.Token) ([]string, []any) { return holdMySQL(on, held), nil },
-		holdsClaim: func(on *facts.Facts, c Claim, _ any, key string, claim int64) ([]string, []any) {
+		holds: func(on *facts.Capabilities, held []sqlfence.Token) ([]string,
+			[]any) {
+			return holdMySQL(on, held), nil
+		},
+		holdsClaim: func(on *facts.Capabilities, c Claim, _ any, key string, claim int64) ([]string, []any) {
 			return holdClaimMySQL(on, c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
 		},
 		within: withinMySQL,
@@ -84,10 +87,10 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 		before:   "COMMIT AND NO CHAIN NO RELEASE",
 		lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
-		start:    floored(my.Text, serveMySQL, nil),
+		start:    bounded(my.Text, serveMySQL, nil),
 		below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 			`AND name <> {empty} ORDER BY name FOR UPDATE`),
-		raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
+		advance: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
 SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`),
 		serve:   render(my.Text, serveMySQL),
 		refused: render(my.Text, "INSERT INTO {ledger} (name, token) VALUES (_binary'sqlfence:', 1)"),
@@ -101,7 +104,7 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 		},
 		retires: func(name string) (string, []any) {
 			const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL
-			return mysqlText(text+` ORDER BY name FOR UPDATE`, retiredPieces(name)), nil
+			return mysqlText(text+` ORDER BY name FOR UPDATE`, retiredFragments(name)), nil
 		},
 		retire: retireMySQL,
 	}
@@ -137,7 +140,7 @@ const (
 var errNoStart = errors.New("no start")
 
 func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
-	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(name)), "count": number(n)}
+	p := sqltext.Fragments{"name": sqltext.Raw(my.Text.Text(name)), "count": number(n)}
 	err = s.withStart(ctx, func() error {
 		last, err = s.writeID(ctx, issueTextMySQL, p, true, lockStartMySQL)
 		return err
@@ -178,12 +181,12 @@ func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
 // addStartMySQL needs a separate transaction, because sessions that lock a missing row and then insert the row deadlock
 // (gap locks).
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(""))})})
+	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Fragments{"name": sqltext.Raw(my.Text.Text(""))})})
 }
 
 func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
 	const issued = sqltext.Raw("COALESCE(token, 0) > 0")
-	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(token.Name)), "token": number(token.Value)}
+	p := sqltext.Fragments{"name": sqltext.Raw(my.Text.Text(token.Name)), "token": number(token.Value)}
 	err = s.withStart(ctx, func() error {
 		p["above"] = issued
 		current, err = s.writeID(ctx, adoptTextMySQL, p, false, func(ctx context.Context, tx *sql.Tx) error {
@@ -223,11 +226,11 @@ func addMySQL(verb string, names []string, end string) string {
 		rows[i] = "(" + my.Text.Text(name) + ", 0)"
 	}
 	return mysqlText(verb+" INTO {ledger} (name, token) VALUES {rows}"+end,
-		sqltext.Pieces{"rows": sqltext.Raw(strings.Join(rows, ", "))})
+		sqltext.Fragments{"rows": sqltext.Raw(strings.Join(rows, ", "))})
 }
 
-func retiredPieces(name string) sqltext.Pieces {
-	return sqltext.Pieces{
+func retiredFragments(name string) sqltext.Fragments {
+	return sqltext.Fragments{
 		"name":  sqltext.Raw(my.Text.Text(name)),
 		"first": sqltext.Raw(my.Text.Text(name + "/")),
 		"last":  sqltext.Raw(my.Text.Text(name + "0")),
@@ -235,7 +238,8 @@ func retiredPieces(name string) sqltext.Pieces {
 }
 
 func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
-	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE `+retiredMySQL, retiredPieces(name))
+	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE `+
+		retiredMySQL, retiredFragments(name))
 	id, err := sureID(ctx, tx, text, false)
 	return id > 0, err
 }
@@ -244,7 +248,7 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 // transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. rises reports whether the
 // text changes each row it finds.
 func (s *Store) writeID(
-	ctx context.Context, text string, p sqltext.Pieces, rises bool, first func(context.Context, *sql.Tx) error,
+	ctx context.Context, text string, p sqltext.Fragments, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
@@ -301,7 +305,7 @@ func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64,
 	if err := execAll(ctx, tx, []string{render(my.Text, "SELECT LAST_INSERT_ID(0)"), text}); err != nil {
 		return 0, err
 	}
-	return askID(ctx, tx)
+	return queryID(ctx, tx)
 }
 
 // execID executes a statement and returns its LAST_INSERT_ID; 0 if it set none or changed no row. If the table has
@@ -322,35 +326,35 @@ func execID(ctx context.Context, in session, text string, rises bool) (id int64,
 	case id > 0:
 		return id, nil
 	}
-	return askID(ctx, in)
+	return queryID(ctx, in)
 }
 
-func askID(ctx context.Context, in session) (id int64, err error) {
+func queryID(ctx context.Context, in session) (id int64, err error) {
 	text := render(my.Text, "SELECT LAST_INSERT_ID()")
 	err = in.QueryRowContext(trusted.Context(ctx, text), text).Scan(&id)
 	return id, err
 }
 
-func mysqlText(text string, p sqltext.Pieces) string {
-	text, _ = sqltext.Render(my.Text, text, p, pieces)
+func mysqlText(text string, p sqltext.Fragments) string {
+	text, _ = sqltext.Render(my.Text, text, p, fragments)
 	return text
 }
 
-func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
+func number(n int64) sqltext.Fragment { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
 // holdMySQL locks the rows of the names in order and compares the tokens. Under an older snapshot a locking read sees
 // the newest version of a row, and another read sees the old one. On TiDB, all reads of a locking query see the newest
 // version, so that a second query compares the snapshot.
-func holdMySQL(on *facts.Facts, held []sqlfence.Token) []string {
+func holdMySQL(on *facts.Capabilities, held []sqlfence.Token) []string {
 	asked := make([]string, len(held))
 	for i, t := range held {
 		asked[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(t.Name)) + "' AS name, " + strconv.Itoa(i) +
 			" AS place, " + strconv.FormatInt(t.Value, 10) + " AS token"
 	}
 	stored := storedMySQL("token")
-	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "asked.place", value) }
+	raise := func(reason, value string) string { return throwHeld(my.Text, reason, "asked.place", value) }
 	from := " ELSE 1 END FROM (" + strings.Join(asked, " UNION ALL ") +
-		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name" + my.Text.Facts().Unlimited
+		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name" + my.Text.Capabilities().Unlimited
 	newest := "CASE WHEN t.name IS NULL THEN " + raise(unknownName, "0") +
 		" WHEN " + stored + " <> asked.token THEN " + raise(otherValue, stored)
 	older := " THEN " + raise(olderSnapshot, "asked.token")
@@ -368,13 +372,13 @@ func holdMySQL(on *facts.Facts, held []sqlfence.Token) []string {
 func storedMySQL(column string) string { return "COALESCE(CAST(t." + column + " AS SIGNED), 0)" }
 
 // holdClaimMySQL is holdMySQL for the row of a claim. The key is a constant, so that MySQL uses an index of any type.
-func holdClaimMySQL(on *facts.Facts, c Claim, key, claim string) []string {
+func holdClaimMySQL(on *facts.Capabilities, c Claim, key, claim string) []string {
 	stored := storedMySQL("{column}")
 	fill := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim)
-	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "0", value) }
+	raise := func(reason, value string) string { return throwHeld(my.Text, reason, "0", value) }
 	if on.LocksAlone {
 		from := " ELSE 1 END FROM (SELECT 1 AS one) AS asked LEFT JOIN {of} AS t ON t.{key} = {name}" +
-			my.Text.Facts().Unlimited
+			my.Text.Capabilities().Unlimited
 		return []string{
 			fill.Replace("CASE WHEN t.{key} IS NULL OR " + stored + " <> {claim} THEN " + raise(otherValue, stored) +
 				from + " FOR UPDATE"),
@@ -385,18 +389,18 @@ func holdClaimMySQL(on *facts.Facts, c Claim, key, claim string) []string {
 		" WHEN h.v <> COALESCE((SELECT CAST(s.{column} AS SIGNED) FROM {of} AS s " +
 		"WHERE s.{key} = CASE WHEN h.n = 1 THEN {name} END), 0) THEN " + raise(olderSnapshot, "h.v") + " ELSE 1 END " +
 		"FROM (SELECT COUNT(*) AS n, COALESCE(MAX(CAST(t.{column} AS SIGNED)), 0) AS v FROM {of} AS t " +
-		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)}
+		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Capabilities().Unlimited)}
 }
 
 // withinMySQL: MariaDB reports whether a transaction is open. MySQL doesn't, but keeps a savepoint only in one.
 func withinMySQL(s *Store, send sender, _, checks string, args []any) error {
 	primary := "CASE WHEN " + my.Session.Standby + " THEN " +
-		raiseHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END, "
+		throwHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END, "
 	if !s.savepoints.Load() {
 		open := "CASE WHEN FALSE /*M! OR @@in_transaction = 1 */ THEN 1 ELSE " +
-			raiseHeld(my.Text, outside, "0", "CONNECTION_ID()") + " END, "
+			throwHeld(my.Text, outside, "0", "CONNECTION_ID()") + " END, "
 		err := send("SELECT "+open+primary+checks, args...)
-		if !sqltext.IsRaised(my.Text, err, ":"+outside+":") {
+		if !sqltext.IsThrown(my.Text, err, ":"+outside+":") {
 			return err
 		}
 	}

@@ -21,15 +21,15 @@ var postgres = sync.OnceValue(func() *dialect {
 		names:   sqlfence.Postgres,
 		server:  pg.Session,
 
-		issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
-		shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
+		issue:   issuing(bounded(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
+		shared:  sharing(bounded(pg.Text, sharedPostgres, nil)),
 		writers: 2, // one statement may wait for the disk while the other is executed
-		each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
+		each: issuingEach(bounded(pg.Text, issuePostgres, sqltext.Fragments{
 			"asked": sqltext.Raw("SELECT n AS name FROM " + namesPostgres),
 			"count": sqltext.Raw("1"),
-			"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
+			"fit":   throws(pg.Text), "answer": sqltext.Raw("name, token"),
 		})),
-		reached: floored(pg.Text,
+		reached: bounded(pg.Text,
 			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
 		adopt:   adopting(render(pg.Text, adoptPostgres)),
@@ -45,7 +45,7 @@ FROM pg_catalog.pg_attribute
 WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 		narrow: "integer",
 		// EXPLAIN checks columns, types, the unique index that ON CONFLICT needs, and privileges.
-		probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
+		probe: bounded(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
 		keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
 			"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
@@ -53,7 +53,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 		procedures:    pg.CreateTokenProcedures,
 		hasProcedures: func() string { return pg.FindProcedures("sqlfence_issue", "sqlfence_adopt") },
 
-		holds: func(_ *facts.Facts, held []sqlfence.Token) ([]string, []any) {
+		holds: func(_ *facts.Capabilities, held []sqlfence.Token) ([]string, []any) {
 			asked := make([]holdRequest, len(held))
 			for i, t := range held {
 				asked[i] = holdRequest{i, t.Name, t.Value}
@@ -61,7 +61,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 			list, _ := json.Marshal(asked) // texts and numbers only: it can't fail
 			return []string{holdPostgres()}, []any{string(list)}
 		},
-		holdsClaim: func(_ *facts.Facts, c Claim, key any, _ string, claim int64) ([]string, []any) {
+		holdsClaim: func(_ *facts.Capabilities, c Claim, key any, _ string, claim int64) ([]string, []any) {
 			names := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column)
 			return []string{names.Replace(holdClaimPostgres())}, []any{key, claim}
 		},
@@ -73,17 +73,17 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 			// Rows that the role can't see would keep their tokens.
 			"SELECT pg_catalog.set_config('row_security', 'off', true)",
 		},
-		lock:     []string{lockPostgres(sqltext.LedgerTable)},
-		turn:     []string{render(pg.Text, "SELECT {turn $1::text}")},
-		lockRows: lockPostgres,
-		start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
-VALUES ('', GREATEST(pg_catalog.int8mi($1::bigint, {epoch}), 0)), ('`+sqltext.FloorName+`', $1::bigint)
+		lock:        []string{lockPostgres(sqltext.LedgerTable)},
+		awaitWrites: []string{render(pg.Text, "SELECT {turn $1::text}")},
+		lockRows:    lockPostgres,
+		start: bounded(pg.Text, `INSERT INTO {ledger} (name, token)
+VALUES ('', GREATEST(pg_catalog.int8mi($1::bigint, {epoch}), 0)), ('`+sqltext.LowerBoundName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
 		below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < $1::bigint `+
-			`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
-		raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
+			`AND name NOT IN ('', '`+sqltext.LowerBoundName+`') ORDER BY name`),
+		advance: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
 			`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
-		serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
+		serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.LowerBoundName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
 		// {try asked.name} fails while a transaction with a guarded write of the name is open. A row that another
 		// session has changed meanwhile is read again when it is locked.
@@ -103,11 +103,12 @@ WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text
 const namesPostgres = "pg_catalog.json_array_elements_text($1::text::json) AS names(n)"
 
 const pagePostgres = "name > $1::text AND pg_catalog.starts_with(name, $2::text) " +
-	"AND name <> '" + sqltext.FloorName + "'"
+	"AND name <> '" + sqltext.LowerBoundName + "'"
 
 // onePostgres makes issuePostgres issue count tokens of one name, or no token if fewer are left.
-func onePostgres(name, count string) sqltext.Pieces {
-	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits,
+func onePostgres(name, count string) sqltext.Fragments {
+	return sqltext.Fragments{"asked": sqltext.Raw("SELECT " + name + " AS name"),
+		"count": sqltext.Raw(count), "fit": fits,
 		"answer": sqltext.Raw("token")}
 }
 
@@ -170,7 +171,7 @@ type holdRequest struct {
 // through which guards compare a token with the ledger.
 var holdPostgres = sync.OnceValue(func() string {
 	return render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
-		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
+		throwHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
 		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
 		"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
 		"token bigint)")
@@ -180,7 +181,7 @@ var holdPostgres = sync.OnceValue(func() string {
 // SHARE reads the row again, or fails. A standby refuses FOR SHARE.
 var holdClaimPostgres = sync.OnceValue(func() string {
 	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true " +
-		"ELSE " + raiseHeld(pg.Text, otherValue, "0", "h.claim") +
+		"ELSE " + throwHeld(pg.Text, otherValue, "0", "h.claim") +
 		" IS NULL END FROM (SELECT pg_catalog.count(*) AS n, COALESCE(pg_catalog.max(t.claim), 0) AS claim " +
 		"FROM (SELECT r.{column} AS claim FROM {of} AS r " +
 		"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"

@@ -58,27 +58,27 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fails(c); err != nil {
-		return fakedb.Answer{}, err
+		return fakedb.Response{}, err
 	}
 	if s.hidden && strings.Contains(c.Query, "pg_walfile_name") {
-		return fakedb.Answer{}, stateError{"42883", "function pg_walfile_name does not exist"}
+		return fakedb.Response{}, stateError{"42883", "function pg_walfile_name does not exist"}
 	}
-	one := func(v any) (fakedb.Answer, error) { return fakedb.Answer{Rows: [][]any{{v}}}, nil }
+	one := func(v any) (fakedb.Response, error) { return fakedb.Response{Rows: [][]any{{v}}}, nil }
 	switch {
 	case strings.HasPrefix(c.Query, "EXPLAIN"): // the fake answers without rows
 	case strings.HasPrefix(c.Query, "SELECT attname"):
-		return fakedb.Answer{Columns: make([]string, 3), Rows: s.columns}, nil
+		return fakedb.Response{Columns: make([]string, 3), Rows: s.columns}, nil
 	case strings.HasPrefix(c.Query, "CREATE TABLE"):
 		s.columns = [][]any{{"name", "text", true}, {"token", "bigint", true}}
 	case strings.HasPrefix(c.Query, "SELECT CASE WHEN held.token"):
 		return one(max(s.tokens[c.Args[0].(string)], s.floor))
 	case strings.Contains(c.Query, "AS found"):
 		token, ok := s.tokens[c.Args[0].(string)]
-		return fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{s.standby, ok, nil, token}}}, nil
+		return fakedb.Response{Columns: make([]string, 4), Rows: [][]any{{s.standby, ok, nil, token}}}, nil
 	case strings.HasPrefix(c.Query, "SELECT token FROM"): // for display
 		if token, ok := s.tokens[c.Args[0].(string)]; ok {
 			return one(token)
@@ -90,7 +90,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			issued = append(issued, []any{name, s.tokens[name]})
 		}
 		slices.Reverse(issued) // no order is promised
-		return fakedb.Answer{Rows: issued}, nil
+		return fakedb.Response{Rows: issued}, nil
 	case strings.HasPrefix(c.Query, "EXPLAIN"):
 	case strings.Contains(c.Query, "turn.floor") && c.Kind == fakedb.Query:
 		name, n := c.Args[0].(string), c.Args[1].(int64)
@@ -107,7 +107,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			s.tokens[name] += 0
 		}
 	}
-	return fakedb.Answer{Affected: 1}, nil
+	return fakedb.Response{Affected: 1}, nil
 }
 
 // times makes the next n calls that of chooses fail with err.
@@ -260,7 +260,7 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 
 // unseenBy returns PostgreSQL's error for a name that a statement may not add.
 func unseenBy(name string) error {
-	return stateError{"22P02", `invalid input syntax: "` + sqltext.Seen + name + `"`}
+	return stateError{"22P02", `invalid input syntax: "` + sqltext.OldSnapshot + name + `"`}
 }
 
 // fullBy returns PostgreSQL's error for a name that has no token left.
@@ -383,13 +383,13 @@ func TestPostgresIssueManySaysWhyItFails(t *testing.T) {
 	broken := errors.New("commit failed")
 	one := [][]any{{"books", int64(1)}}
 	for _, test := range []struct {
-		answer fakedb.Answer
+		answer fakedb.Response
 		want   string
 	}{
-		{fakedb.Answer{Rows: one}, "look for a trigger"},
-		{fakedb.Answer{Rows: append(one, []any{"pens", nil})}, "look for a trigger"},
-		{fakedb.Answer{Rows: append(one, []any{"pens", int64(1)}), RowsErr: broken}, "commit failed"},
-		{fakedb.Answer{Rows: append(one, []any{"pens", "one"})}, "one"},
+		{fakedb.Response{Rows: one}, "look for a trigger"},
+		{fakedb.Response{Rows: append(one, []any{"pens", nil})}, "look for a trigger"},
+		{fakedb.Response{Rows: append(one, []any{"pens", int64(1)}), RowsErr: broken}, "commit failed"},
+		{fakedb.Response{Rows: append(one, []any{"pens", "one"})}, "one"},
 	} {
 		db := sql.OpenDB(fakedb.New(fakedb.Script(test.answer)))
 		defer db.Close()
@@ -403,9 +403,9 @@ func TestPostgresIssueManySaysWhyItFails(t *testing.T) {
 func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	broken := errors.New("commit failed")
 	db := sql.OpenDB(fakedb.New(fakedb.Script(
-		fakedb.Answer{Rows: [][]any{{int64(7)}}, RowsErr: broken},
-		fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), "seven"}}},
-		fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), nil}}},
+		fakedb.Response{Rows: [][]any{{int64(7)}}, RowsErr: broken},
+		fakedb.Response{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), "seven"}}},
+		fakedb.Response{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), nil}}},
 	)))
 	defer db.Close()
 	store := newStore(t, db, tokens.WithDialect(sqlfence.Postgres))

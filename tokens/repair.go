@@ -60,7 +60,7 @@ type Repaired struct {
 }
 
 func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Repaired, err error) {
-	before, err := s.floor(ctx)
+	before, err := s.lowerBound(ctx)
 	if err != nil {
 		return Repaired{}, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Rep
 		repaired.Tokens, err = s.below(ctx, s.db, floor)
 		return repaired, err
 	}
-	err = s.sendFloored(ctx, s.dialect.start, func(start string) error {
+	err = s.sendBounded(ctx, s.dialect.start, func(start string) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			if err := execAll(ctx, tx, s.dialect.lock); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Rep
 			if repaired.Tokens, err = s.below(ctx, tx, floor); err != nil {
 				return err
 			}
-			return execAll(ctx, tx, []string{s.dialect.raise}, floor)
+			return execAll(ctx, tx, []string{s.dialect.advance}, floor)
 		})
 	})
 	return repaired, err

@@ -28,11 +28,11 @@ type Mark struct {
 type RotateOption interface{ rotate(r *rotation) }
 
 type rotation struct {
-	marks []Mark
-	all   bool
+	columns []Mark
+	all     bool
 }
 
-func (m Mark) rotate(r *rotation) { r.marks = append(r.marks, m) }
+func (m Mark) rotate(r *rotation) { r.columns = append(r.columns, m) }
 
 // RetireAll makes Rotate retire all names that [Store.Retires] lists, even with a live lease.
 func RetireAll() RotateOption { return retireAll{} }
@@ -176,7 +176,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	for _, o := range options {
 		o.rotate(&r)
 	}
-	locks, resets, err := s.resets(r.marks)
+	locks, resets, err := s.resets(r.columns)
 	if err != nil {
 		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
@@ -189,7 +189,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 		if err := execAll(ctx, tx, append(locks[:len(locks):len(locks)], s.dialect.lock...)); err != nil {
 			return err
 		}
-		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
+		if err := execAll(ctx, tx, s.dialect.awaitWrites, name); err != nil {
 			return err
 		}
 		all, err := s.toRetire(ctx, tx, name, holders, r.all)
@@ -210,7 +210,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	case errors.Is(err, sqlfence.ErrUnknownName), errors.As(err, new(*RetireError)):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.marked(r.marks)...))
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.fencedTables(r.columns)...))
 	}
 	return rows, nil
 }
@@ -265,9 +265,9 @@ func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error)
 		if d.lockRows != nil {
 			locks = append(locks, d.lockRows(table))
 		}
-		mark, warn := d.Facts().BuiltIn+"abs("+column+")", strconv.Itoa(sqlfence.WarnToken)
+		mark, warn := d.Capabilities().BuiltIn+"abs("+column+")", strconv.Itoa(sqlfence.WarnToken)
 		resets = append(resets, reset{
-			highest: sqltext.Whole(d, "SELECT "+d.Facts().BuiltIn+"max("+mark+") FROM "+table+
+			highest: sqltext.Whole(d, "SELECT "+d.Capabilities().BuiltIn+"max("+mark+") FROM "+table+
 				" WHERE "+mark+" <= "+warn),
 			set: "UPDATE " + table + " SET " + column + " = ", above: sqltext.Whole(d, " WHERE "+mark+" > "+warn),
 		})
@@ -275,7 +275,7 @@ func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error)
 	return locks, resets, nil
 }
 
-func (s *Store) marked(marks []Mark) (tables []setuperr.Table) {
+func (s *Store) fencedTables(marks []Mark) (tables []setuperr.Table) {
 	for _, m := range marks {
 		_, name, _ := lang.SpellName(s.dialect.names, m.Table)
 		tables = append(tables, setuperr.Table{Name: name, SQL: m.Table, Privileges: "SELECT, UPDATE"})

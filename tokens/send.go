@@ -17,8 +17,8 @@ type session interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// sendFloored sends a statement that contains {floor}, the lower bound of all later tokens.
-func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
+// sendBounded sends a statement that contains {floor}, the lower bound of all later tokens.
+func (s *Store) sendBounded(ctx context.Context, f sqltext.Bounded, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
 	if found {
 		s.options.Log().Warn("tokens: " + sqltext.Unreadable)
@@ -26,17 +26,17 @@ func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(te
 	return err
 }
 
-func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any) (value int64, err error) {
-	err = s.sendFloored(ctx, f, func(text string) (err error) {
+func (s *Store) queryBounded(ctx context.Context, f sqltext.Bounded, args ...any) (value int64, err error) {
+	err = s.sendBounded(ctx, f, func(text string) (err error) {
 		value, err = s.query(ctx, text, args...)
 		return err
 	})
 	return value, err
 }
 
-// floor returns the lower bound of all later tokens.
-func (s *Store) floor(ctx context.Context) (int64, error) {
-	return s.queryFloored(ctx, floored(s.dialect, "SELECT {floor}", nil))
+// lowerBound returns the lower bound of all later tokens.
+func (s *Store) lowerBound(ctx context.Context) (int64, error) {
+	return s.queryBounded(ctx, bounded(s.dialect, "SELECT {floor}", nil))
 }
 
 // query returns the first value of a query's first row, 0 for NULL, or sql.ErrNoRows.

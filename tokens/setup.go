@@ -48,7 +48,7 @@ func (s *Store) Setup(ctx context.Context) (err error) {
 			return dialectopt.EachRow(ctx, db, func(*sql.Rows) error { return nil }, text)
 		})
 	}
-	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
+	if err := s.sendBounded(ctx, s.dialect.probe, probe); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, s.explain(ctx, err))
 	}
 	if err := s.keepLedger(ctx); err != nil {
@@ -88,7 +88,7 @@ func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
 // checkNarrow warns of a ledger with a column token of the dialect's type narrow, which can't store the tokens after
 // the first failover. It fails if the column can't store the current tokens.
 func (s *Store) checkNarrow(ctx context.Context) error {
-	floor, err := s.floor(ctx)
+	floor, err := s.lowerBound(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("tokens: setup: %w", err)
@@ -104,7 +104,7 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 // create creates the table. On PostgreSQL, two processes can collide in spite of IF NOT EXISTS; the one that fails
 // finds the other's table.
 func (s *Store) create(ctx context.Context) error {
-	err := s.exec(ctx, s.dialect.Facts().CreateLedger)
+	err := s.exec(ctx, s.dialect.Capabilities().CreateLedger)
 	if dberr.IsCreated(err) {
 		return nil
 	}
@@ -188,8 +188,8 @@ type keeping struct {
 
 	// find is a query for the names and definitions of the ledger's triggers. before and behind are sent on the same
 	// connection before and after the statements that create triggers.
-	find           string
-	before, behind []string
+	find          string
+	before, after []string
 
 	// findRowID is a query for a row id of the ledger. Its error contains noRowID if the table has no row ids.
 	findRowID, noRowID string
@@ -230,7 +230,7 @@ func (s *Store) createTriggers(ctx context.Context) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	if state := s.dialect.Facts().LedgerState; state != "" {
+	if state := s.dialect.Capabilities().LedgerState; state != "" {
 		texts = append([]string{state}, texts...)
 	}
 	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
@@ -252,7 +252,7 @@ func lacking(triggers []sqltext.Trigger, found map[string]string) (texts []strin
 }
 
 func (s *Store) ledgerTriggers(ctx context.Context) []sqltext.Trigger {
-	triggers, k := s.dialect.Facts().LedgerTriggers, s.dialect.keeping
+	triggers, k := s.dialect.Capabilities().LedgerTriggers, s.dialect.keeping
 	if k.findRowID != "" {
 		if _, err := s.has(ctx, k.findRowID); err != nil && strings.Contains(err.Error(), k.noRowID) {
 			return sqltext.WithoutRowID(triggers)
@@ -267,7 +267,7 @@ func (s *Store) onOne(ctx context.Context, texts []string) error {
 		return err
 	}
 	defer conn.Close()
-	return dialectopt.Exec(ctx, conn, s.dialect.keeping.before, texts, s.dialect.keeping.behind)
+	return dialectopt.Exec(ctx, conn, s.dialect.keeping.before, texts, s.dialect.keeping.after)
 }
 
 // triggers returns the texts of the ledger's triggers by name.

@@ -21,18 +21,18 @@ var sqlite = sync.OnceValue(func() *dialect {
 		names:   sqlfence.SQLite,
 		server:  lite.Session,
 
-		issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
-		shared: sharing(floored(lite.Text, issueSQLite, sqltext.Pieces{
+		issue: issuing(bounded(lite.Text, issueSQLite, oneSQLite("?", "?"))),
+		shared: sharing(bounded(lite.Text, issueSQLite, sqltext.Fragments{
 			"asked": sqltext.Raw("SELECT value ->> 'name' AS name, value ->> 'count' AS count FROM json_each(?)"),
 			"fit":   fits, "answer": sqltext.Raw("name, true, token"),
 		})),
 		writers: 1, // a second statement would wait for the first by sleeping
 		takes:   &sql.TxOptions{},
-		each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
+		each: issuingEach(bounded(lite.Text, issueSQLite, sqltext.Fragments{
 			"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
-			"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),
+			"fit":   throws(lite.Text), "answer": sqltext.Raw("name, token"),
 		})),
-		reached: floored(lite.Text,
+		reached: bounded(lite.Text,
 			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
 		adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token)
@@ -53,7 +53,7 @@ ON CONFLICT (name) DO NOTHING`)),
 			`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND `+
 				`NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
-		probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
+		probe: bounded(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
 
 		keeping: keeping{
 			find: render(lite.Text, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
@@ -62,18 +62,18 @@ FROM pragma_table_info('{ledger}')`),
 			noRowID:   "no such column",
 		},
 
-		holds: func(_ *facts.Facts, held []sqlfence.Token) ([]string, []any) {
+		holds: func(_ *facts.Capabilities, held []sqlfence.Token) ([]string, []any) {
 			return []string{holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held))}, holdArgs(held)
 		},
-		holdsClaim: func(_ *facts.Facts, c Claim, key any, _ string, claim int64) ([]string, []any) {
+		holdsClaim: func(_ *facts.Capabilities, c Claim, key any, _ string, claim int64) ([]string, []any) {
 			return []string{holdSQLite(c, 1)}, []any{claim, key}
 		},
 		within: withinSQLite,
 
-		start: floored(lite.Text, serveSQLite, nil),
+		start: bounded(lite.Text, serveSQLite, nil),
 		below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 			`AND name <> '' ORDER BY name`),
-		raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
+		advance: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE token > 0 AND token < new.floor AND name <> ''`),
 		serve:   render(lite.Text, serveSQLite),
 		unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,
@@ -94,9 +94,9 @@ const serveSQLite = `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`
 
 // oneSQLite makes issueSQLite issue count tokens of one name, or no token if fewer are left.
-func oneSQLite(name, count string) sqltext.Pieces {
+func oneSQLite(name, count string) sqltext.Fragments {
 	asked := sqltext.Raw("SELECT " + name + " AS name, " + count + " AS count")
-	return sqltext.Pieces{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
+	return sqltext.Fragments{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
 }
 
 // issueSQLite issues the requested tokens of each name of {asked}. It never inserts a token below the stored token,
@@ -118,8 +118,8 @@ func holdSQLite(c Claim, rows int) string {
 	value := "max(COALESCE(CAST(r." + c.Column + " AS INTEGER), 0))"
 	for i := range checks {
 		place := strconv.Itoa(i)
-		checks[i] = "(SELECT CASE WHEN count(*) <> 1 THEN " + raiseHeld(lite.Text, unknownName, place, "count(*)") +
-			" IS NULL WHEN " + value + " <> ? THEN " + raiseHeld(lite.Text, otherValue, place, value) +
+		checks[i] = "(SELECT CASE WHEN count(*) <> 1 THEN " + throwHeld(lite.Text, unknownName, place, "count(*)") +
+			" IS NULL WHEN " + value + " <> ? THEN " + throwHeld(lite.Text, otherValue, place, value) +
 			" IS NULL ELSE 0 END FROM " + c.Table + " AS r WHERE r." + c.Key + " = ?)"
 	}
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")

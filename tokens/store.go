@@ -25,12 +25,12 @@ type Store struct {
 	cleanup *cleanup.Queue // work that continues after its caller has gone
 	dialect *dialect
 	options *config
-	issuing coalescer              // shares statements among the calls for one name
-	sharing share.Batcher[*asking] // shares statements among names
+	issuing coalescer               // shares statements among the calls for one name
+	sharing share.Batcher[*request] // shares statements among names
 
 	timelines  sqltext.Timelines
-	server     atomic.Pointer[facts.Facts] // nil until Hold has asked for them
-	savepoints atomic.Bool                 // the server shows by savepoints alone whether a transaction is open
+	server     atomic.Pointer[facts.Capabilities] // nil until Hold has asked for them
+	savepoints atomic.Bool                        // the server shows by savepoints alone whether a transaction is open
 }
 
 // New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect, and
@@ -123,7 +123,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	current, err := s.dialect.adopt(ctx, s, token)
 	if errors.Is(err, sql.ErrNoRows) { // the name has no token, and may have had this one before it was deleted
 		if current, err = s.query(ctx, render(s.dialect, "SELECT {served}")); err == nil {
-			return &floorError{sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}}
+			return &lowerBoundError{sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}}
 		}
 	}
 	if err != nil {
@@ -136,15 +136,15 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	return nil
 }
 
-// A floorError reports a first token that isn't above the lower bound. Its name has no token to compare with.
-type floorError struct{ stale sqlfence.StaleError }
+// A lowerBoundError reports a first token that isn't above the lower bound. Its name has no token to compare with.
+type lowerBoundError struct{ stale sqlfence.StaleError }
 
-func (e *floorError) Error() string {
+func (e *lowerBoundError) Error() string {
 	return fmt.Sprintf("%v: adopt: %q has no token, and the first token of a name has to be above the floor, %d",
 		sqlfence.ErrStale, e.stale.Token.Name, e.stale.Current)
 }
 
-func (e *floorError) Unwrap() error { return &e.stale }
+func (e *lowerBoundError) Unwrap() error { return &e.stale }
 
 // stored returns the stored value of name, for a method that decides: a standby and a negative value are errors.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {

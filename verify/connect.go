@@ -53,9 +53,9 @@ func (e *Error) Temporary() bool { return false }
 func OnConnect() sqlfence.Option {
 	return func(o *core.Options) {
 		o.OnConnect = func() core.Check {
-			a := admission{turn: make(chan *Error, 1)}
-			a.turn <- nil
-			return a.admit
+			a := admission{slot: make(chan *Error, 1)}
+			a.slot <- nil
+			return a.accept
 		}
 	}
 }
@@ -65,23 +65,23 @@ type admission struct {
 	passed  atomic.Bool
 	refused atomic.Int64 // number of connections that were checked and refused
 
-	turn chan *Error // the last refusal; empty while a connection looks
+	slot chan *Error // the last refusal; empty while a connection looks
 }
 
-// admit accepts a new connection if the database passes the check. It skips the check if an earlier connection has
-// passed. If another connection is running the check, admit waits for the result.
-func (a *admission) admit(ctx context.Context, s *core.Settings, l core.Link) error {
+// accept accepts a new connection if the database passes the check. It skips the check if an earlier connection has
+// passed. If another connection is running the check, accept waits for the result.
+func (a *admission) accept(ctx context.Context, s *core.Settings, l core.ConnAdapter) error {
 	if a.passed.Load() {
 		return nil
 	}
 	before := a.refused.Load()
 	var last *Error
 	select {
-	case last = <-a.turn:
+	case last = <-a.slot:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { a.turn <- last }()
+	defer func() { a.slot <- last }()
 	switch {
 	case a.passed.Load():
 		return nil

@@ -34,13 +34,13 @@ func newCatalogue() *catalogue {
 	return c
 }
 
-func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Answer, error) {
-	rows := func(rows ...[]any) (fakedb.Answer, error) {
+func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Response, error) {
+	rows := func(rows ...[]any) (fakedb.Response, error) {
 		const columns = 12
 		for i := range rows {
 			rows[i] = append(rows[i], make([]any, columns-len(rows[i]))...)
 		}
-		return fakedb.Answer{Columns: make([]string, columns), Rows: rows}, nil
+		return fakedb.Response{Columns: make([]string, columns), Rows: rows}, nil
 	}
 	switch query := call.Query; {
 	case strings.Contains(query, "type IN ('table', 'view') AND lower(name)"):
@@ -49,7 +49,7 @@ func (c *catalogue) answer(ctx context.Context, call fakedb.Call) (fakedb.Answer
 			select {
 			case <-*hold:
 			case <-ctx.Done():
-				return fakedb.Answer{}, ctx.Err()
+				return fakedb.Response{}, ctx.Err()
 			}
 		}
 		return rows([]any{"main", "books", "table", "CREATE TABLE books (…)"})

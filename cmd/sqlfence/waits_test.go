@@ -14,7 +14,7 @@ import (
 
 // Sessions that wait for a name are listed with the blocking transaction, which has written under the name's token, or
 // has locked the name's row.
-func TestWaits(t *testing.T) {
+func TestWaitsListsTheBlockingTransaction(t *testing.T) {
 	const name = "bücher/o'neil"
 	for dialect, fresh := range map[string]func(t testing.TB) (dsn string){"postgres": freshPostgres, "mysql": freshMySQL} {
 		for what, keep := range map[string]func(ctx context.Context, tx *sql.Tx) error{

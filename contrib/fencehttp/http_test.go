@@ -82,7 +82,7 @@ func TestTokensArrive(t *testing.T) {
 }
 
 // A redirect is a new request with a new signature.
-func TestRedirect(t *testing.T) {
+func TestRedirectIsSignedAgain(t *testing.T) {
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/from" {
 			http.Redirect(w, r, "/to", http.StatusTemporaryRedirect)

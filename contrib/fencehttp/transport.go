@@ -39,7 +39,7 @@ func Transport(base http.RoundTripper, proof Proof, target ...Target) http.Round
 
 type transport struct {
 	base   http.RoundTripper
-	proof  Proof
+	signer Proof
 	target Target
 }
 
@@ -51,7 +51,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := r.Clone(r.Context()) // a RoundTripper changes no request
 	sent.Header.Del(Header)
 	if len(tokens) > 0 {
-		value, err := t.proof.Seal(t.target(r), tokens...)
+		value, err := t.signer.Seal(t.target(r), tokens...)
 		if err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // as a RoundTripper has to, also with an error

@@ -158,8 +158,8 @@ func Closing(close func() error, err error) error {
 	return err
 }
 
-// Answers converts the errors of rows for the application.
-type Answers interface {
-	// Answered returns the application's error for the error of a row.
-	Answered(err error) error
+// ErrorConverter converts the errors of rows for the application.
+type ErrorConverter interface {
+	// ConvertError returns the application's error for the error of a row.
+	ConvertError(err error) error
 }

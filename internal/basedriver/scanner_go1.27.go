@@ -19,7 +19,7 @@ var (
 )
 
 // WithScanner adds the RowsColumnScanner of base, if base has one, to rows, which wraps base.
-func WithScanner(rows, base driver.Rows, a Answers) driver.Rows {
+func WithScanner(rows, base driver.Rows, a ErrorConverter) driver.Rows {
 	if scanner, ok := base.(driver.RowsColumnScanner); ok {
 		return scannerRows{rows, scanner, a}
 	}
@@ -31,11 +31,11 @@ func WithScanner(rows, base driver.Rows, a Answers) driver.Rows {
 type scannerRows struct {
 	driver.Rows
 	scanner driver.RowsColumnScanner
-	answers Answers
+	answers ErrorConverter
 }
 
 // NextRow implements driver.RowsColumnScanner.
-func (r scannerRows) NextRow() error { return r.answers.Answered(r.scanner.NextRow()) }
+func (r scannerRows) NextRow() error { return r.answers.ConvertError(r.scanner.NextRow()) }
 
 // ScanColumn implements driver.RowsColumnScanner.
 func (r scannerRows) ScanColumn(scan driver.ScanContext, index int, dest any) error {

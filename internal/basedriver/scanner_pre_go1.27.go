@@ -5,4 +5,4 @@ package basedriver
 import "database/sql/driver"
 
 // WithScanner returns rows: before Go 1.27 there is no RowsColumnScanner.
-func WithScanner(rows, _ driver.Rows, _ Answers) driver.Rows { return rows }
+func WithScanner(rows, _ driver.Rows, _ ErrorConverter) driver.Rows { return rows }

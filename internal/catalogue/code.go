@@ -10,18 +10,18 @@ import (
 
 // A code is a function, a trigger or other code that the database stores.
 type code struct {
-	kind, name string   // as messages show them
-	fires      []string // the ids of the relations that a trigger is on
-	on         string   // the names of these relations, as messages show them
-	body       string
-	bare       string // the name without its schema or arguments
-	home       string // the schema in which the code finds names without a schema; empty if unknown
-	hidden     bool   // the role can't see the body
+	kind, name   string   // as messages show them
+	fires        []string // the ids of the relations that a trigger is on
+	on           string   // the names of these relations, as messages show them
+	body         string
+	bare         string // the name without its schema or arguments
+	searchSchema string // the schema in which the code finds names without a schema; empty if unknown
+	hidden       bool   // the role can't see the body
 }
 
 func hearCode(l *look, r []string) {
 	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4],
-		bare: r[5], home: r[6], hidden: r[7] == "1"})
+		bare: r[5], searchSchema: r[6], hidden: r[7] == "1"})
 }
 
 // codeWords returns the identifiers to search stored code for. Code without any of these identifiers isn't read.
@@ -57,7 +57,7 @@ func checkCode(l *look) {
 		}
 	}
 	if len(hidden) > 0 {
-		l.unseen("what some stored code does", fmt.Sprintf("%d routines, such as %s", len(hidden), hidden[0]))
+		l.noteDenied("what some stored code does", fmt.Sprintf("%d routines, such as %s", len(hidden), hidden[0]))
 	}
 }
 
@@ -101,17 +101,17 @@ func (l *look) judgeCode(t target, c code, b *body) {
 // A body holds the tables that some stored code writes to, and the identifiers in the code and in its constants,
 // because the code may execute a constant as SQL.
 type body struct {
-	db      *Database
-	home    string
-	targets []relationName
-	words   map[string]bool // the identifiers, normalised by same
-	assigns map[string]bool // columns of the new row
-	hides   string          // why the code may do more than its text shows; empty if it can't
+	db           *Database
+	searchSchema string
+	targets      []relationName
+	words        map[string]bool // the identifiers, normalised by same
+	assigns      map[string]bool // columns of the new row
+	hides        string          // why the code may do more than its text shows; empty if it can't
 }
 
 // newBody reads some code. If the code can't be read, each word counts as an assigned column.
 func newBody(db *Database, c code) *body {
-	b := &body{db: db, home: c.home, words: make(map[string]bool), assigns: make(map[string]bool)}
+	b := &body{db: db, searchSchema: c.searchSchema, words: make(map[string]bool), assigns: make(map[string]bool)}
 	if !b.read(c.body) {
 		b.hides, b.assigns = "can't be read", b.words
 	}
@@ -197,7 +197,7 @@ func (b *body) names(rel *relation) bool { return b.words[b.db.same(rel.name)] &
 // finds reports whether a name without a schema may be the relation's.
 func (b *body) finds(rel *relation) bool {
 	schema := b.db.same(rel.schema)
-	return b.home == "" || b.db.same(b.home) == schema || b.words[schema]
+	return b.searchSchema == "" || b.db.same(b.searchSchema) == schema || b.words[schema]
 }
 
 func (b *body) writes(rel *relation) bool {

@@ -22,8 +22,8 @@ func (l *look) uses(t target) []use {
 		{t, "claim", t.Claim, "bigint NOT NULL DEFAULT 0"},
 		{t, "key", t.Key, ""},
 		{t, "user", t.Lock.By, l.db.user},
-		{t, "time", t.Lock.Since, l.db.known.Answers.TimeType},
-		{t, "time", t.Lock.Expiry, l.db.known.Answers.TimeType},
+		{t, "time", t.Lock.Since, l.db.known.Errors.TimeType},
+		{t, "time", t.Lock.Expiry, l.db.known.Errors.TimeType},
 	}
 	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
 }

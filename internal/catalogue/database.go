@@ -34,9 +34,9 @@ type Database struct {
 	// relations returns the relations with one of the names, in any schema. Names are normalized by same.
 	relations func(l *look, names []string) []*relation
 
-	questions   func(l *look) []question // further queries about the relations that were found
-	tableNames  func(l *look) string     // a query for the names of the tables that the role can see
-	fencedNames func(l *look) string     // a query for the names of the tables with a fence column or a seal
+	queries     func(l *look) []query // further queries about the relations that were found
+	tableNames  func(l *look) string  // a query for the names of the tables that the role can see
+	fencedNames func(l *look) string  // a query for the names of the tables with a fence column or a seal
 
 	// judge judges the type of a column by the column's role: "fence", "serial", "claim", "key", or "user" or "time"
 	// for a column of EditLock.
@@ -83,7 +83,7 @@ type judgement struct {
 
 var fine judgement
 
-func fault(problem string) judgement   { return judgement{level: Fault, problem: problem} }
+func defect(problem string) judgement  { return judgement{level: Fault, problem: problem} }
 func warning(problem string) judgement { return judgement{level: Warning, problem: problem} }
 
 // A relation is a table, a view or another object that shares the namespace of tables.
@@ -103,10 +103,10 @@ type relation struct {
 	writers []string   // other roles that may write the relation
 	past    []string   // roles that may write past the relation's seal
 
-	// faults are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed
+	// defects are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed
 	// triggers that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function",
 	// "function" and "procedure".
-	faults        map[string][]string
+	defects       map[string][]string
 	triggers      map[string]string // the definitions of the ledger's triggers, by name
 	hidesTriggers bool              // the role can't see the ledger's triggers
 }
@@ -155,11 +155,11 @@ func hearTrigger(l *look, r []string) {
 func hearLedger(l *look, r []string) { l.relation(r[0]).fault(r[1], r[2]) }
 
 func (r *relation) fault(kind, what string) {
-	if r.faults == nil {
-		r.faults = make(map[string][]string)
+	if r.defects == nil {
+		r.defects = make(map[string][]string)
 	}
 	if what != "" {
-		r.faults[kind] = append(r.faults[kind], what)
+		r.defects[kind] = append(r.defects[kind], what)
 	}
 }
 

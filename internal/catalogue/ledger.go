@@ -33,17 +33,17 @@ func checkLedger(l *look) {
 			l.checkLedgerPrivileges(nil, ledger)
 		}
 	}
-	l.checkSeveralLedgers()
+	l.checkOtherLedgers()
 }
 
-// checkSeveralLedgers looks for ledgers that this process's guards don't read, but other processes may use. With an
+// checkOtherLedgers looks for ledgers that this process's guards don't read, but other processes may use. With an
 // option that names the schema, all processes use one ledger.
-func (l *look) checkSeveralLedgers() {
+func (l *look) checkOtherLedgers() {
 	others := l.otherLedgers()
 	if len(l.ledgers) == 0 || len(others) == 0 || l.opts.Schema != "" {
 		return
 	}
-	schema, path := l.db.Facts().Schema, l.db.Facts().Path
+	schema, path := l.db.Capabilities().Schema, l.db.Capabilities().Path
 	l.add(nil, Finding{
 		Level: Warning,
 		Code:  "several-ledgers",
@@ -62,7 +62,7 @@ func (l *look) checkSeveralLedgers() {
 func (l *look) otherLedgers() (schemas []string) {
 	for _, ledger := range l.others {
 		registered := func(t target) bool { return t.rel.schema == ledger.schema }
-		if l.db.Facts().Application.Is() || slices.ContainsFunc(l.targets, registered) {
+		if l.db.Capabilities().Application.Is() || slices.ContainsFunc(l.targets, registered) {
 			schemas = append(schemas, ledger.schema)
 		}
 	}
@@ -80,10 +80,11 @@ func (l *look) noLedger(t target) Finding {
 	switch {
 	case len(others) > 0:
 		f.Remedy = fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
-			"it found %s. A second one would let stale writes pass.", l.db.Facts().Schema, strings.Join(others, ", "),
-			l.db.Facts().Path)
+			"it found %s. A second one would let stale writes pass.", l.db.Capabilities().Schema,
+			strings.Join(others, ", "),
+			l.db.Capabilities().Path)
 	case !apart:
-		f.SQL = sqltext.Place(l.db.Dialect, home, l.db.Facts().CreateLedger)
+		f.SQL = sqltext.Place(l.db.Dialect, home, l.db.Capabilities().CreateLedger)
 	}
 	return f
 }
@@ -103,7 +104,7 @@ func (l *look) ledgerOf(t target) *relation {
 func (l *look) checkFit(t *Table, ledger *relation) {
 	token, hasToken := ledger.column(l.db, "token")
 	name, hasName := ledger.column(l.db, "name")
-	why, mark := strings.Join(ledger.faults["unfit"], ""), l.db.judge("fence", token)
+	why, mark := strings.Join(ledger.defects["unfit"], ""), l.db.judge("fence", token)
 	switch {
 	case !hasName:
 		why = "it has no column name"
@@ -123,7 +124,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		l.wrongLedger(t, Warning, "Make it bigint.", "The column token of table %s is of the type %s: %s.",
 			l.name(ledger), token.shown, mark.problem)
 	}
-	mayLose := ledger.faults["unkept"] // where a function asks the ledger, it has to have the triggers
+	mayLose := ledger.defects["unkept"] // where a function asks the ledger, it has to have the triggers
 	if unkept := append(mayLose, l.wrongTriggers(ledger)...); len(unkept) > 0 {
 		level, stops, remedy := Warning, "", ""
 		if len(mayLose) > 0 {
@@ -146,18 +147,18 @@ func (l *look) checkRoutines(t *Table, ledger *relation) {
 		"parameters, before."
 	const other = "The %s %s isn't what Setup of this version creates, or belongs to a role without the powers of the " +
 		"owner of table %s: %s."
-	for _, name := range ledger.faults["no function"] {
-		if len(ledger.faults["unkept"]) == 0 { // else the remedy for the triggers creates it as well
+	for _, name := range ledger.defects["no function"] {
+		if len(ledger.defects["unkept"]) == 0 { // else the remedy for the triggers creates it as well
 			l.wrongLedger(t, Fault, "", "The function %s of table %s is missing: no guarded write lands.",
 				l.spell(ledger.schema, name), l.name(ledger))
 		}
 	}
-	for _, name := range ledger.faults["function"] {
+	for _, name := range ledger.defects["function"] {
 		l.wrongLedger(t, Fault, "Call tokens.Store.Setup, or run sqlfence init --apply"+remedy, other,
 			"function", l.spell(ledger.schema, name), l.name(ledger), "no guarded write of a new pool lands, and pools "+
 				"that are open, or of another version, may believe it")
 	}
-	for _, name := range ledger.faults["procedure"] {
+	for _, name := range ledger.defects["procedure"] {
 		l.wrongLedger(t, Warning, "Call Setup with lease.WithProcedures"+remedy, other, "procedure",
 			l.spell(ledger.schema, name), l.name(ledger), "it may issue a token twice, or grant a lease to two")
 	}
@@ -178,10 +179,10 @@ func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 		}
 	}
 	if len(ledger.triggers) == 0 && ledger.hidesTriggers {
-		l.unseen("the triggers that keep tokens from falling", "that takes the privilege TRIGGER")
+		l.noteDenied("the triggers that keep tokens from falling", "that takes the privilege TRIGGER")
 		return wrong
 	}
-	triggers := l.db.Facts().LedgerTriggers
+	triggers := l.db.Capabilities().LedgerTriggers
 	if ledger.definition.find("without", "rowid") >= 0 {
 		triggers = sqltext.WithoutRowID(triggers)
 	}
@@ -203,7 +204,7 @@ func (r *relation) differing(triggers []sqltext.Trigger, method string) (wrong [
 // checkIssuers checks that the triggers fill in a ledger's columns for the issuer and the time, if the columns exist.
 // Columns of a different type belong to the application.
 func (l *look) checkIssuers(t *Table, ledger *relation) {
-	issuers, lacks := l.db.Facts().Issuers, []string(nil)
+	issuers, lacks := l.db.Capabilities().Issuers, []string(nil)
 	for _, own := range issuers.Columns {
 		c, _ := ledger.column(l.db, own.Name)
 		if !strings.HasPrefix(strings.ToLower(c.shown), own.Type) {
@@ -219,7 +220,7 @@ func (l *look) checkIssuers(t *Table, ledger *relation) {
 		}
 		return
 	}
-	wrong := append(ledger.faults["unrecorded"], ledger.differing(issuers.Triggers, "RecordIssuers")...)
+	wrong := append(ledger.defects["unrecorded"], ledger.differing(issuers.Triggers, "RecordIssuers")...)
 	if len(wrong) > 0 && (len(ledger.triggers) > 0 || !ledger.hidesTriggers) {
 		l.wrongLedger(t, Warning, remedy, "Table %s says who has taken tokens, and when, and isn't kept up to date in "+
 			"that: %s.", l.name(ledger), strings.Join(wrong, ", "))

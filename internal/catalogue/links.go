@@ -48,7 +48,7 @@ var linkTexts = map[string]struct {
 		remedy: "Let the table that it stands for be fenced and sealed where it is."},
 }
 
-func hearLink(l *look, r []string) {
+func readLink(l *look, r []string) {
 	l.links = append(l.links, link{r[0], r[1], r[2], r[3], strings.TrimSpace(r[4])})
 }
 
@@ -92,7 +92,7 @@ func (l *look) viewsOf(rel *relation) (links []link) {
 // checkLinks reports the ways to write rows under another name. The partitions of a table are one finding.
 func checkLinks(l *look) {
 	if l.hiddenViews > 0 {
-		l.unseen("what some views select", strconv.Itoa(l.hiddenViews)+" of them")
+		l.noteDenied("what some views select", strconv.Itoa(l.hiddenViews)+" of them")
 	}
 	var links []link
 	for _, rel := range l.guarded() {

@@ -26,7 +26,7 @@ var MySQL = newDatabase(dialect.MySQL, Database{
 	refusesViews:   fact.Yes,
 
 	relations:  relationsMySQL,
-	questions:  questionsMySQL,
+	queries:    queriesMySQL,
 	tableNames: func(*look) string { return mysqlTables },
 	fencedNames: func(l *look) string {
 		return fmt.Sprintf(mysqlFenced, l.ownSchemas("table_schema"), l.ownSchemas("event_object_schema"))
@@ -68,15 +68,15 @@ FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(
 	return found
 }
 
-func questionsMySQL(l *look) []question {
+func queriesMySQL(l *look) []query {
 	named := func(of []*relation, schema, table string) string {
 		return "CONCAT(" + schema + ", '.', " + table + ") IN (" + l.ids(of) + ")"
 	}
 	fill := strings.NewReplacer("{not the servers}", my.NotTheServers,
-		"{asked}", named(l.asked(), "table_schema", "table_name"),
+		"{asked}", named(l.queried(), "table_schema", "table_name"),
 		"{of}", named(l.guarded(), "table_schema", "table_name"),
 		"{of s}", named(l.guarded(), "s.table_schema", "s.table_name"),
-		"{asked k}", named(l.asked(), "constraint_schema", "table_name"),
+		"{asked k}", named(l.queried(), "constraint_schema", "table_name"),
 		"{of t}", named(l.guarded(), "t.event_object_schema", "t.event_object_table"),
 		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression,
 		"{is definer}", isDefiner).Replace
@@ -84,12 +84,12 @@ func questionsMySQL(l *look) []question {
 	for _, w := range l.codeWords() {
 		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(code)) > 0")
 	}
-	unfit := my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
-	return []question{
+	unfit := my.Unfit(sqltext.LedgerTable, []my.Column{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
+	return []query{
 		{"the columns", fill(mysqlColumns), hearColumn},
 		{"the indexes", fill(mysqlKeys), hearKey},
 		{"the views", fill(mysqlViews), hearView},
-		{"the foreign keys", fill(mysqlCascades), hearLink},
+		{"the foreign keys", fill(mysqlCascades), readLink},
 		{"the routines, triggers and events", fill(mysqlCode) + strings.Join(some, " ") +
 			" ORDER BY 1, 2", hearCode},
 		{"the settings", mysqlSettings, hearSetting},
@@ -116,7 +116,7 @@ func hearMySQLGrant(l *look, r []string) {
 		}
 	}
 	schemas := schemasOf(pattern)
-	for _, rel := range l.asked() {
+	for _, rel := range l.queried() {
 		if (table != "" || !schemas.MatchString(rel.schema)) && (pattern != rel.schema || table != rel.name) {
 			continue
 		}
@@ -152,7 +152,8 @@ func judgeMySQL(role string, c column) judgement {
 			return warning("a " + what + " beyond its range can't be stored, and a program" + lax +
 				" stores a lower one")
 		}
-		return fault("a " + what + " that doesn't fit is cut or rounded in silence" + lax + ", and an older one passes")
+		return defect("a " + what + " that doesn't fit is cut or rounded in silence" + lax +
+			", and an older one passes")
 	case "key": // BINARY pads its values
 		stores := []string{"tinyint", "smallint", "mediumint", "int", "bigint", "char", "varchar", "tinytext", "text",
 			"mediumtext", "longtext", "varbinary", "uuid"}
@@ -162,7 +163,7 @@ func judgeMySQL(role string, c column) judgement {
 		}
 	case "time":
 		if c.typ != "bigint" {
-			return fault("the time of a lock is a bigint, of microseconds since 1970")
+			return defect("the time of a lock is a bigint, of microseconds since 1970")
 		}
 	}
 	return fine

@@ -75,8 +75,8 @@ func (l *look) patternFor(rel *relation) int {
 
 // patternTargets returns the tables that match the patterns among some tables, by schema and name. The result excludes
 // relations without a separate column: foreign tables, virtual tables and partitions.
-func patternTargets(ctx context.Context, db Database, ask Ask, tables []Table) (found []target, err error) {
-	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables}
+func patternTargets(ctx context.Context, db Database, ask Query, tables []Table) (found []target, err error) {
+	l := &look{ctx: ctx, query: ask, db: &db, tables: tables}
 	takePatterns(l)
 	findRelations(l)
 	for _, t := range l.targets {

@@ -26,7 +26,7 @@ var Postgres = newDatabase(dialect.Postgres, Database{
 	refusesViews:   fact.Yes,
 
 	relations:   relationsPostgres,
-	questions:   questionsPostgres,
+	queries:     queriesPostgres,
 	tableNames:  func(*look) string { return postgresTables + ` ORDER BY 1` },
 	fencedNames: func(*look) string { return postgresTables + postgresFenced },
 	judge:       judgePostgres,
@@ -51,7 +51,7 @@ func relationsPostgres(l *look, names []string) (found []*relation) {
 	return found
 }
 
-func questionsPostgres(l *look) []question {
+func queriesPostgres(l *look) []query {
 	oids := func(of []*relation) string {
 		list := []string{"0"}
 		for _, rel := range of {
@@ -59,31 +59,31 @@ func questionsPostgres(l *look) []question {
 		}
 		return strings.Join(list, ", ")
 	}
-	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
+	fill := strings.NewReplacer("{asked}", oids(l.queried()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
 		"{words}", l.db.texts(l.codeWords()),
 		"{trigger}", pg.LedgerTriggerAsCreated, "{recorded}", pg.IssuersAsCreated, "{named}", pg.LedgerFunctionIsNamed,
 		"{function}", pg.LedgerFunctionAsCreated,
 		"{procedures}", l.db.texts(slices.Sorted(maps.Keys(pg.ProcedureHashes))),
 		"{procedure}", pg.ProcedureAsCreated()).Replace
-	all := []question{
+	all := []query{
 		{"the columns", fill(postgresColumns), hearColumn},
 		{"the indexes", fill(postgresKeys), hearKey},
 		{"the views", fill(postgresViews), hearView},
-		{"the foreign keys, partitions and rules", fill(postgresLinks), hearPostgresLink},
+		{"the foreign keys, partitions and rules", fill(postgresLinks), readPostgresLink},
 		{"the functions", fill(postgresCode), hearCode},
 		{"the ledger", fill(postgresLedger), hearLedger},
 		{"the settings", fill(postgresSettings), hearSetting},
 		{"the privileges", fill(postgresGrantees), hearPostgresGrantee},
 	}
 	if seals := postgresSeals(l); seals != "" {
-		all = append(all, question{"the seals", seals, hearSeal})
+		all = append(all, query{"the seals", seals, hearSeal})
 	}
 	return all
 }
 
-// hearPostgresLink adds a link; a rule if it writes to the table, and a foreign table if it can be
+// readPostgresLink adds a link; a rule if it writes to the table, and a foreign table if it can be
 // written that way.
-func hearPostgresLink(l *look, r []string) {
+func readPostgresLink(l *look, r []string) {
 	rel, last := l.relation(r[1]), r[5]
 	switch r[0] {
 	case "rule":
@@ -100,7 +100,7 @@ func hearPostgresLink(l *look, r []string) {
 	if r[0] == "rule" || r[0] == "own rule" || r[0] == "subscription" {
 		r[4] = l.quoteIfNeeded(r[4])
 	}
-	hearLink(l, r)
+	readLink(l, r)
 }
 
 func hearPostgresGrantee(l *look, r []string) {
@@ -129,11 +129,11 @@ func judgePostgres(role string, c column) judgement {
 		return warning("it may store or print a value in another way than the token's name has it; a key is an " +
 			"integer, a text or a UUID")
 	case role == "time":
-		return fault("the time of a lock is a timestamptz")
+		return defect("the time of a lock is a timestamptz")
 	case role == "user":
 		return warning("the holder of a lock is a text or an integer")
 	}
-	return fault("the guard compares integers, so that every write is refused")
+	return defect("the guard compares integers, so that every write is refused")
 }
 
 func storagePostgres(l *look, rel *relation) judgement {
@@ -218,7 +218,7 @@ func postgresSeals(l *look) string {
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
 			"{wanted}", sealsql.Wanted(table, source), "{functions}", strings.Join(functions, ", "),
 			"{ledger name}", l.db.Text(sealsql.LedgerName(l.opts.Schema)),
-			"{column}", l.db.Text(t.mark())).Replace(postgresSeal))
+			"{column}", l.db.Text(t.column())).Replace(postgresSeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }

@@ -179,7 +179,7 @@ UNION ALL SELECT c.oid::pg_catalog.text, 'unkept',
 	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END)
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `'),
-	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
+	('` + sqltext.LedgerBoundTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', pg_catalog.concat('the trigger ` + pg.IssuedTrigger + `',
@@ -248,7 +248,7 @@ SELECT 'has', '', '', '', '' FROM source AS s WHERE EXISTS (SELECT FROM pg_catal
 	JOIN wanted AS w ON w.name = g.tgname WHERE g.tgrelid = s.root)
 UNION ALL SELECT 'late', pg_catalog.concat(g.tgname, ' of ', tree.oid::pg_catalog.regclass), '', '',
 	'is fired after it, and may change what it has compared'
-	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredBehindSeal + `
+	FROM tree JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = tree.oid WHERE ` + sqltext.FiredAfterSeal + `
 UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog.regclass), '', '',
 	CASE WHEN g.oid IS NULL THEN 'is missing'
 	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica'
@@ -269,6 +269,6 @@ UNION ALL SELECT 'function', f.name, f.body, COALESCE(p.prosrc, ''), CASE WHEN p
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}),
 	COALESCE(pg_catalog.replace(pg_catalog.pg_get_constraintdef(c.oid), 'OPERATOR(pg_catalog.>=)', '>='), ''),
 	CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
-	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark +
+	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedPrefix +
 	`')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`

@@ -66,12 +66,12 @@ func (l *look) checkColumnPrivileges(t target) {
 // the writes of that table.
 func (l *look) checkClaimPrivileges(t target) {
 	for _, of := range l.targets {
-		if of.Registered != t.ClaimOf || of.Claim == "" || l.db.Facts().LockPrivilege == "" {
+		if of.Registered != t.ClaimOf || of.Claim == "" || l.db.Capabilities().LockPrivilege == "" {
 			continue
 		}
 		if c, ok := of.rel.column(l.db, of.Claim); ok && !c.updates {
 			l.lacks(t.Table, Fault, l.name(of.rel), l.quoted(of.rel),
-				[]string{l.db.Facts().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
+				[]string{l.db.Capabilities().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 			grants = []string{"SELECT"}
 		}
 	}
-	lock := l.db.Facts().LockPrivilege
+	lock := l.db.Capabilities().LockPrivilege
 	if token, ok := ledger.column(l.db, "token"); ok && !token.updates && !l.db.ownLedgers() && lock != "" {
 		grants = append(grants, lock)
 	}

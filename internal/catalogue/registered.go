@@ -55,8 +55,8 @@ func FenceColumns(ctx context.Context, function string, db *sql.DB) (columns []F
 	if len(patterns) == 0 {
 		return columns, nil
 	}
-	err = onConn(ctx, db, func(s *core.Settings, l core.Link) error {
-		covered, err := patternTargets(ctx, databases[s.Dialect()], askOver(l), toVerify(s))
+	err = onConn(ctx, db, func(s *core.Settings, l core.ConnAdapter) error {
+		covered, err := patternTargets(ctx, databases[s.Dialect()], querySurvey(l), toVerify(s))
 		for _, t := range covered {
 			if t.FenceColumn != "" {
 				column := FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.FenceColumn)}

@@ -23,7 +23,7 @@ func findRelations(l *look) {
 		if l.db.same(rel.name) != sqltext.LedgerTable {
 			continue
 		}
-		if l.isAsked(rel) {
+		if l.isQueried(rel) {
 			l.ledgers = append(l.ledgers, rel)
 		} else {
 			l.others = append(l.others, rel)
@@ -53,7 +53,7 @@ func (l *look) findTargets() {
 	}
 }
 
-func (l *look) isAsked(ledger *relation) bool {
+func (l *look) isQueried(ledger *relation) bool {
 	if l.opts.Schema != "" {
 		return ledger.schema == l.opts.Schema
 	}
@@ -167,8 +167,8 @@ func (l *look) of(id string) (list []target) {
 	return list
 }
 
-// asked returns the relations for the catalogue queries: the registered tables and the ledgers.
-func (l *look) asked() []*relation {
+// queried returns the relations for the catalogue queries: the registered tables and the ledgers.
+func (l *look) queried() []*relation {
 	of := l.guarded()
 	for _, ledger := range l.ledgers {
 		if !slices.Contains(of, ledger) {

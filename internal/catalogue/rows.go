@@ -26,13 +26,13 @@ func checkRows(l *look) {
 		case t.rel.remote: // the other server may be away
 		case t.FenceColumn == "" || !ok || l.db.judge("fence", c).level == Fault:
 		case !c.reads:
-			l.unseen("the marks of table "+l.name(t.rel), "no privilege to SELECT its fence column")
+			l.noteDenied("the marks of table "+l.name(t.rel), "no privilege to SELECT its fence column")
 		default:
 			marked = append(marked, t)
 		}
 	}
 	for chunk := range slices.Chunk(marked, together) {
-		l.checkMarks(chunk)
+		l.checkStoredTokens(chunk)
 	}
 	for _, ledger := range l.ledgers {
 		l.checkRange(ledger)
@@ -97,8 +97,8 @@ func (l *look) checkRange(ledger *relation) {
 	})
 }
 
-func (l *look) checkMarks(of []target) {
-	parts, builtIn := make([]string, len(of)), l.db.Facts().BuiltIn
+func (l *look) checkStoredTokens(of []target) {
+	parts, builtIn := make([]string, len(of)), l.db.Capabilities().BuiltIn
 	for i, t := range of {
 		mark, newest := l.db.Quote(t.FenceColumn), "0 AS names, 0 AS newest"
 		if ledger := l.ledgerOf(t); isLedger(l, ledger) {
@@ -122,17 +122,17 @@ func (l *look) checkMarks(of []target) {
 		}
 		t, low, high, count, token := of[i], number(row[1]), number(row[2]), number(row[3]), number(row[4])
 		if low < 0 {
-			l.add(t.Table, l.negativeMark(t, low))
+			l.add(t.Table, l.negativeToken(t, low))
 		}
 		if high > 0 && high > token && (count > 0 || t.Ledger && isLedger(l, l.ledgerOf(t))) {
-			l.add(t.Table, l.highMark(t, high, token))
+			l.add(t.Table, l.highToken(t, high, token))
 		}
 	}
 }
 
-// highMark can't distinguish a ledger that has lost tokens from a stored token that was never issued. Raising the
+// highToken can't distinguish a ledger that has lost tokens from a stored token that was never issued. Raising the
 // ledger is safe in both cases. If the ledger has lost tokens, lowering the stored token lets an older holder write.
-func (l *look) highMark(t target, high, newest int64) Finding {
+func (l *look) highToken(t target, high, newest int64) Finding {
 	name := strconv.Quote(t.Resource)
 	if t.Key != "" {
 		name = strconv.Quote(t.Resource + "/…")
@@ -175,9 +175,9 @@ func number(s string) int64 {
 	return n
 }
 
-// negativeMark returns the finding about a negative stored token. Guards and the seal of a table with Sealed compare
+// negativeToken returns the finding about a negative stored token. Guards and the seal of a table with Sealed compare
 // its absolute value. Seal makes the token positive.
-func (l *look) negativeMark(t target, low int64) Finding {
+func (l *look) negativeToken(t target, low int64) Finding {
 	f := Finding{Level: Warning, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {

@@ -17,7 +17,7 @@ type seals struct {
 }
 
 func (t target) sealed() *seal.Table {
-	return &seal.Table{Name: t.Name, Mark: t.mark(), Claim: t.Claim != "",
+	return &seal.Table{Name: t.Name, Column: t.column(), Claim: t.Claim != "",
 		Resource: t.Resource, Key: t.Key, Serial: t.Serial,
 		Ledger: t.Ledger, SingleUse: t.SingleUse, FromTransaction: t.FromTransaction}
 }
@@ -29,7 +29,7 @@ func (l *look) sealOf(t target) (s seals, has bool) {
 	return l.db.seal(l, t)
 }
 
-func (t target) mark() string { return cmp.Or(t.FenceColumn, t.Claim) }
+func (t target) column() string { return cmp.Or(t.FenceColumn, t.Claim) }
 
 // differs describes the first difference between two definitions.
 func differs(what, wants, is string) string {
@@ -84,7 +84,7 @@ func checkSeals(l *look) {
 func (l *look) checkLate(t target, s *seals) {
 	for i, late := range s.late {
 		words := late.names()
-		if late.read && !words[l.db.same(t.mark())] && (t.Key == "" || !words[l.db.same(t.Key)]) {
+		if late.read && !words[l.db.same(t.column())] && (t.Key == "" || !words[l.db.same(t.Key)]) {
 			continue
 		}
 		l.add(t.Table, Finding{Level: Warning, Code: "wrong-seal",

@@ -22,7 +22,7 @@ var SQLite = newDatabase(dialect.SQLite, Database{
 	refusesViews:   fact.No,
 
 	relations:   relationsSQLite,
-	questions:   questionsSQLite,
+	queries:     queriesSQLite,
 	tableNames:  tableNamesSQLite,
 	fencedNames: fencedNamesSQLite,
 	judge:       judgeSQLite,
@@ -84,19 +84,19 @@ func fencedNamesSQLite(l *look) string {
 		`WHERE m.type = 'table' AND lower(c.name) = '`+recognisedColumn+`'`)
 }
 
-func questionsSQLite(l *look) []question {
+func queriesSQLite(l *look) []query {
 	if len(l.schemas) == 0 {
 		return nil
 	}
 	words, _ := json.Marshal(append([]string{}, l.codeWords()...)) // texts always can be
 	about := func(order, query string) string {
-		return each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()),
+		return each(l, order, query, "{asked}", l.ids(l.queried()), "{of}", l.ids(l.guarded()),
 			"{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
 	}
-	return []question{
+	return []query{
 		{"the columns", about("1, 13", sqliteColumns), hearColumn},
 		{"the indexes", about("1, 2, 3, 6", sqliteKeys), hearKey},
-		{"the foreign keys", about("2, 3, 4", sqliteCascades), hearLink},
+		{"the foreign keys", about("2, 3, 4", sqliteCascades), readLink},
 		{"the triggers", about("1, 2", sqliteCode), hearSQLiteCode},
 		{"the ledger's triggers", about("1, 2", sqliteLedgerTriggers), hearTrigger},
 		{"the ledger", about("1", sqliteLedger), hearLedger},
@@ -142,12 +142,12 @@ func judgeSQLite(role string, c column) judgement {
 		return warning("tokens are stored as texts, which other programs compare as such; declare it as an " +
 			"integer in a new table")
 	case (role == "serial" || role == "claim") && (typ == "text" || typ == "real"):
-		return fault("numbers aren't stored as integers, so that every write is refused")
+		return defect("numbers aren't stored as integers, so that every write is refused")
 	case role == "key" && (typ == "real" || typ == "numeric" && !strings.Contains(strings.ToUpper(c.shown), "UUID")):
 		return warning("it may store a value in another way than the token's name has it; a key is " +
 			"an integer or a text")
 	case role == "time" && typ == "text":
-		return fault("the time of a lock is an integer, of milliseconds since 1970")
+		return defect("the time of a lock is an integer, of milliseconds since 1970")
 	}
 	return fine
 }

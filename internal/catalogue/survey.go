@@ -28,7 +28,7 @@ type Survey struct {
 // SurveyOf checks the tables that a fenced database registers, or, without registrations, the tables that it
 // recognises. It also reads the tokens stored in the rows.
 func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
-	err = onConn(ctx, db, func(s *core.Settings, l core.Link) error {
+	err = onConn(ctx, db, func(s *core.Settings, l core.ConnAdapter) error {
 		found, err = Connection(ctx, s, l, true)
 		return err
 	})
@@ -39,7 +39,7 @@ func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
 }
 
 // onConn calls f with a connection of a fenced database.
-func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.Link) error) error {
+func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.ConnAdapter) error) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.Link) e
 
 // Connection is SurveyOf by one connection, and without rows of the catalogue alone: nothing is recognised then. If
 // guards don't work on the server, Connection makes no further check.
-func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found Survey, err error) {
+func Connection(ctx context.Context, s *core.Settings, l core.ConnAdapter, rows bool) (found Survey, err error) {
 	c := core.NewConn(s, l, new(core.Found))
 	recognise := rows && len(s.Tables()) == 0
 	if len(s.Tables()) > 0 || recognise {
@@ -68,15 +68,15 @@ func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (
 			return Survey{Findings: []Finding{wrongServer(refused)}, Version: refused.Version}, nil
 		}
 	}
-	opts := Options{rows, recognise, s.Schema(), c.Facts()}
-	looked, err := run(ctx, databases[s.Dialect()], askOver(l), toVerify(s), opts)
+	opts := Options{rows, recognise, s.Schema(), c.Capabilities()}
+	looked, err := run(ctx, databases[s.Dialect()], querySurvey(l), toVerify(s), opts)
 	if err != nil {
 		return found, err
 	}
 	return looked.survey(), nil
 }
 
-func askOver(l core.Link) Ask {
+func querySurvey(l core.ConnAdapter) Query {
 	return func(ctx context.Context, query string) ([][]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err

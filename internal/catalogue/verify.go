@@ -45,23 +45,23 @@ type Finding struct {
 	SQL     string // a statement that repairs it; empty if no statement does
 }
 
-// An Ask sends a query without arguments, and returns its rows. NULL is the empty text.
-type Ask func(ctx context.Context, query string) ([][]string, error)
+// A Query sends a query without arguments, and returns its rows. NULL is the empty text.
+type Query func(ctx context.Context, query string) ([][]string, error)
 
 // Options of a run.
 type Options struct {
 	Rows      bool   // read the rows of the tables, and report impossible stored tokens
 	Recognise bool   // no tables are registered: look for tables with a fence column or a seal
 	Schema    string // the schema of the ledger by the options; empty if the session's search path finds it
-	session.Facts
+	session.Capabilities
 }
 
 // run returns the findings, the worst first. It fails with the error of a query, or of ctx. A query that the role may
 // not run is a Note.
-func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) (*look, error) {
-	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
+func run(ctx context.Context, db Database, ask Query, tables []Table, opts Options) (*look, error) {
+	l := &look{ctx: ctx, query: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look){
-		takePatterns, findRelations, askCatalogue, recognise, checkNames, checkColumns, checkKeys, checkLedger,
+		takePatterns, findRelations, queryCatalogue, recognise, checkNames, checkColumns, checkKeys, checkLedger,
 		checkStorage, checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if step(l); l.err != nil {
@@ -75,7 +75,7 @@ func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 // A look is one run of the checks, with the facts that it has read so far.
 type look struct {
 	ctx    context.Context
-	ask    Ask
+	query  Query
 	db     *Database
 	tables []Table
 	opts   Options
@@ -121,15 +121,15 @@ func (l *look) add(t *Table, f Finding) {
 	l.found = append(l.found, f)
 }
 
-// A question is a query of the catalogue, and what hears each of its rows.
-type question struct {
+// A query is a query of the catalogue, and what hears each of its rows.
+type query struct {
 	about, query string
 	hear         func(l *look, row []string)
 }
 
-func askCatalogue(l *look) {
+func queryCatalogue(l *look) {
 	l.settings = make(map[string]string)
-	for _, q := range l.db.questions(l) {
+	for _, q := range l.db.queries(l) {
 		for _, row := range l.rows(q.about, q.query) {
 			q.hear(l, row)
 		}
@@ -141,19 +141,19 @@ func (l *look) rows(about, query string) [][]string {
 	if l.err != nil {
 		return nil
 	}
-	rows, err := l.ask(l.ctx, sqltext.Whole(l.db.Dialect, query))
+	rows, err := l.query(l.ctx, sqltext.Whole(l.db.Dialect, query))
 	switch {
 	case err == nil:
 		return rows
 	case isDenied(err) && l.ctx.Err() == nil:
-		l.unseen(about, err.Error())
+		l.noteDenied(about, err.Error())
 	default:
 		l.err = fmt.Errorf("asking for %s: %w", about, err)
 	}
 	return nil
 }
 
-func (l *look) unseen(about, why string) {
+func (l *look) noteDenied(about, why string) {
 	l.add(nil, Finding{Code: "unseen", Problem: "This role can't see " + about + ": " + why + "."})
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // For a role without privileges a denied query gives a note. Any other error ends the check.
-func TestDenied(t *testing.T) {
+func TestDeniedQueryIsANote(t *testing.T) {
 	denied := func(context.Context, string) ([][]string, error) { return nil, stateError("42501") }
 	for _, db := range []Database{Postgres, MySQL} {
 		l, err := run(t.Context(), db, denied, []Table{{Registered: "books", Table: rewrite.Table{Name: "books", FenceColumn: "fence_token"}}}, Options{Rows: true})
@@ -51,7 +51,7 @@ func TestSeveralServers(t *testing.T) {
 		return nil, nil
 	}
 	for _, ledger := range []bool{true, false} {
-		l, err := run(t.Context(), MySQL, ask, []Table{{Registered: "books", Ledger: ledger, Table: rewrite.Table{Name: "books"}}}, Options{Facts: session.Facts{Apart: "one server writes"}})
+		l, err := run(t.Context(), MySQL, ask, []Table{{Registered: "books", Ledger: ledger, Table: rewrite.Table{Name: "books"}}}, Options{Capabilities: session.Capabilities{Apart: "one server writes"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestPatternsOfGrants(t *testing.T) {
 }
 
 // Columns of SQLite have no type but an affinity.
-func TestAffinity(t *testing.T) {
+func TestAffinityOfSQLiteColumnsIsTheirType(t *testing.T) {
 	for declared, want := range map[string]string{
 		"bigint": "integer", "INTEGER": "integer", "varchar(20)": "text", "": "blob", "REAL": "real", "double precision": "real", "numeric(10,2)": "numeric", "uuid": "numeric", "CHARINT": "integer",
 	} {

@@ -25,15 +25,15 @@ const (
 	// limit bounds one try, with the wait for a connection.
 	limit = 2 * time.Second
 
-	// firstPause is the time between the first two tries of a task. Each further pause is twice as long, up to
-	// lastPause if the tries fail.
-	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
+	// firstBackoff is the time between the first two tries of a task. Each further pause is twice as long, up to
+	// lastBackoff if the tries fail.
+	firstBackoff = 50 * time.Millisecond
+	lastBackoff  = 2 * time.Second
 
-	// turn is how long a queue does tasks although the pool has no free connection. between is the time until the next
-	// turn.
-	turn    = 100 * time.Millisecond
-	between = 300 * time.Millisecond
+	// overtime is how long a queue does tasks although the pool has no free connection. between is the time until the
+	// next overtime.
+	overtime = 100 * time.Millisecond
+	between  = 300 * time.Millisecond
 )
 
 // A Queue does tasks one after the other. [New] returns one. It is safe for concurrent use and needs no closing:
@@ -62,7 +62,7 @@ type Task struct {
 	Dropped func(err error)
 
 	added, until, next time.Time
-	pause              time.Duration
+	backoff            time.Duration
 	repeated           bool // the task has been done once
 	err                error
 }
@@ -72,7 +72,7 @@ var errTooMany = errors.New("too many tasks of callers that have gone")
 // Add adds a task and returns at once.
 func (q *Queue) Add(t *Task) {
 	now := time.Now()
-	t.added, t.until, t.next, t.pause = now, now.Add(t.For), now, firstPause
+	t.added, t.until, t.next, t.backoff = now, now.Add(t.For), now, firstBackoff
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.tasks) == most {
@@ -121,10 +121,10 @@ func (q *Queue) run() {
 		case wait > 0:
 			q.await(wait)
 		case q.IsBusy() && time.Now().After(ended) && time.Since(ended) < between:
-			time.Sleep(firstPause)
+			time.Sleep(firstBackoff)
 		default:
 			if now := time.Now(); now.Sub(ended) >= between {
-				ended = now.Add(turn)
+				ended = now.Add(overtime)
 			}
 			q.try(t)
 		}
@@ -187,11 +187,11 @@ func (q *Queue) try(t *Task) {
 	if done && err == nil {
 		return
 	}
-	t.next = time.Now().Add(t.pause)
-	t.pause *= 2
+	t.next = time.Now().Add(t.backoff)
+	t.backoff *= 2
 	if t.err = err; err != nil {
 		t.next = minTime(t.next, t.until)
-		t.pause = min(t.pause, lastPause)
+		t.backoff = min(t.backoff, lastBackoff)
 	} else {
 		t.repeated = true
 	}

@@ -15,7 +15,7 @@ import (
 
 // newDB returns a pool of at most two connections, to a database without errors.
 func newDB(t *testing.T) *sql.DB {
-	db := sql.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }))
+	db := sql.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Response, error) { return fakedb.Response{}, nil }))
 	db.SetMaxOpenConns(2)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

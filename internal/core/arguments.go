@@ -13,11 +13,11 @@ func (e *Execution) readOptions(ctx context.Context) (reason, failed error) {
 	if s := e.conn.settings; s.profile.NoOptions || len(s.tables) == 0 {
 		return nil, nil
 	}
-	opts, refused := basedriver.FindOptions(e.asked.Args, e.rows)
+	opts, refused := basedriver.FindOptions(e.request.Args, e.rows)
 	e.read.options = opts.Count
 	if refused == "" && opts.Rewrites() {
 		var made basedriver.Rewritten
-		made, refused, failed = e.conn.link.Rewrite(ctx, opts, e.asked.Query, e.asked.Args)
+		made, refused, failed = e.conn.adapter.Rewrite(ctx, opts, e.request.Query, e.request.Args)
 		if failed != nil {
 			return nil, failed
 		}

@@ -128,20 +128,20 @@ func (b *Batch) Began(ctx context.Context) {
 	b.conn.guardedTx = b.guarded
 }
 
-// Answer returns the application's error for statement i, which ended with err, and reports the outcome to observers.
-// affected returns the number of affected rows. An adapter must call Answer once for each statement. The statements
+// ErrorOf returns the application's error for statement i, which ended with err, and reports the outcome to observers.
+// affected returns the number of affected rows. An adapter must call ErrorOf once for each statement. The statements
 // after the first error were not executed.
-func (b *Batch) Answer(
+func (b *Batch) ErrorOf(
 	ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error,
 ) error {
 	q := &b.queued[i]
 	b.conn.reported = nil
-	err = b.answer(ctx, q, affected, err)
+	err = b.errorOf(ctx, q, affected, err)
 	q.reportFailure(ctx, err)
 	return err
 }
 
-func (b *Batch) answer(
+func (b *Batch) errorOf(
 	ctx context.Context, q *queued, affected interface{ RowsAffected() (int64, error) }, err error,
 ) error {
 	s := b.conn
@@ -156,7 +156,7 @@ func (b *Batch) answer(
 	if err != nil {
 		return q.failed(ctx, err)
 	}
-	s.link.Touch()
+	s.adapter.Touch()
 	q.end(q.began)
 	gone := q.InspectResult(ctx, affected)
 	q.reportSent(ctx, gone)
@@ -186,7 +186,7 @@ func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.gu
 // failed is Answer for a guarded statement that failed with err.
 func (q *queued) failed(ctx context.Context, err error) error {
 	q.conn.FollowRollback(err)
-	typed, raised := q.answered(ctx, q.outdated(err))
+	typed, raised := q.outcomeError(ctx, q.outdated(err))
 	if !raised {
 		q.reportSent(ctx, typed)
 	}

@@ -47,15 +47,15 @@ func TestCharsetIsAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 				if strings.HasPrefix(c.Query, "SHOW VARIABLES") {
 					asked++
 					if tt.rows == nil {
 						tt.rows = [][]any{{"character_set_client", "utf8mb4"}}
 					}
-					return fakedb.Answer{Rows: tt.rows}, tt.err
+					return fakedb.Response{Rows: tt.rows}, tt.err
 				}
-				return fakedb.Answer{Affected: 1}, nil
+				return fakedb.Response{Affected: 1}, nil
 			})
 			if tt.dialect == 0 {
 				tt.dialect = sqlfence.MySQL

@@ -22,8 +22,8 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 }
 
 // planFor returns the plan of the statement for the execution's variants and the variant v, or why it is refused.
-func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
-	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|v)
+func (e *Execution) planFor(v guard.PlanKind) (*rewrite.Plan, error) {
+	plan := e.rewriter().PlanFor(e.read.Query, e.read.planKind|v)
 	if plan.Verdict == guard.Refuse {
 		return nil, e.registry.refused(&plan.Refusal)
 	}
@@ -31,14 +31,14 @@ func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 }
 
 // take makes the execution use a plan that planFor returned for v.
-func (e *Execution) take(plan *rewrite.Plan, v guard.Variant) {
+func (e *Execution) take(plan *rewrite.Plan, v guard.PlanKind) {
 	e.plan = plan
-	e.read.variant |= v
+	e.read.planKind |= v
 }
 
-// provesClaims reports whether the guard needs a token of the context because the statement writes rows of a table with
-// Claim without claiming them.
-func (e *Execution) provesClaims() bool {
+// presentsClaims reports whether the guard needs a token of the context because the statement writes rows of a table
+// with Claim without claiming them.
+func (e *Execution) presentsClaims() bool {
 	if !e.registry.claims {
 		return false
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// answered returns the application's error for err, of a guarded statement, and whether the guard threw err. A refusal
-// is reported. In a transaction the outcome is known, because database/sql doesn't retry, and a lost connection commits
-// nothing. If no table is enforced, other errors stay the base driver's.
-func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
+// outcomeError returns the application's error for err, of a guarded statement, and whether the guard threw err. A
+// refusal is reported. In a transaction the outcome is known, because database/sql doesn't retry, and a lost connection
+// commits nothing. If no table is enforced, other errors stay the base driver's.
+func (e *Execution) outcomeError(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.reported(ctx, err)
 	switch {
 	case raised:
@@ -26,7 +26,7 @@ func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 
 // reported is classify. It also reports a refusal to observers, and explains any other error.
 func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
-	typed, raised := e.classify(err)
+	typed, raised := e.classifyError(err)
 	if !raised {
 		return e.explain(ctx, err), false
 	}
@@ -36,11 +36,11 @@ func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	return typed, true
 }
 
-// classify returns a typed error and true if the statement's guard or a seal threw err. Otherwise it returns err
+// classifyError returns a typed error and true if the statement's guard or a seal threw err. Otherwise it returns err
 // unchanged, and false.
-func (e *Execution) classify(err error) (error, bool) {
+func (e *Execution) classifyError(err error) (error, bool) {
 	m, ok := e.rewriter().ReadMarker(err, func() *rewrite.Values {
-		return &rewrite.Values{Tables: e.with.held.values(e)}
+		return &rewrite.Values{Tables: e.with.tokens.values(e)}
 	})
 	if !ok {
 		return e.conn.settings.refusedBySeal(err)
@@ -54,7 +54,7 @@ func (e *Execution) classify(err error) (error, bool) {
 		typed = e.registry.unguardable(err, "", "a fence column, or the column token of fencing_tokens, isn't an "+
 			"integer column; alter it to bigint")
 	case guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName:
-		if m.Token >= 0 && m.Token < len(e.with.held.all) {
+		if m.Token >= 0 && m.Token < len(e.with.tokens.all) {
 			typed = e.refusedToken(m, err)
 		}
 	case guard.Reshaped:
@@ -80,7 +80,7 @@ func (e *Execution) classify(err error) (error, bool) {
 // errors. A user who has seen the nonce in an error may send it as a value.
 func (e *Execution) forges() bool {
 	r := e.rewriter()
-	return r.Marks(e.asked.Query) || slices.ContainsFunc(e.asked.Args, func(a driver.NamedValue) bool {
+	return r.Marks(e.request.Query) || slices.ContainsFunc(e.request.Args, func(a driver.NamedValue) bool {
 		switch v := a.Value.(type) {
 		case nil, int64, float64, bool:
 			return false
@@ -102,7 +102,7 @@ func (t *Table) claimColumn() string {
 
 // refusedToken returns the typed error for a token that the guard refused.
 func (e *Execution) refusedToken(m guard.Marker, err error) error {
-	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
+	token, t := e.with.tokens.all[m.Token], e.table(e.with.tokens.tableOf(m.Token))
 	column := t.claimColumn()
 	compared := Compared{Table: t.Name, Token: token, Current: m.Current, Claim: column != "", Gone: m.RowGone}
 	switch m.Kind {

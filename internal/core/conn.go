@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Link is an adapter's connection: the base driver's connection below database/sql, or pgx's own. Only one goroutine
-// may use a Link at a time.
-type Link interface {
+// A ConnAdapter is an adapter's connection: the base driver's connection below database/sql, or pgx's own. Only one
+// goroutine may use a ConnAdapter at a time.
+type ConnAdapter interface {
 	// Query and Exec send this package's own statements, without arguments.
 	session.Conn
 
@@ -54,7 +54,7 @@ type Link interface {
 // A Conn is the state that a connection and its statements share. Only one goroutine may use a Conn at a time.
 type Conn struct {
 	settings *Settings
-	link     Link
+	adapter  ConnAdapter
 	session  session.Session
 	found    *Found // cached facts about the connection's database
 
@@ -83,7 +83,7 @@ type Found struct {
 
 // Check runs the options' check of a new connection, if there is one. After an error the caller must close the
 // connection.
-func (f *Found) Check(ctx context.Context, s *Settings, l Link) error {
+func (f *Found) Check(ctx context.Context, s *Settings, l ConnAdapter) error {
 	if s.onConnect == nil {
 		return nil
 	}
@@ -92,16 +92,16 @@ func (f *Found) Check(ctx context.Context, s *Settings, l Link) error {
 }
 
 // NewConn returns the state of a connection. found belongs to the connection's database.
-func NewConn(s *Settings, l Link, found *Found) *Conn {
-	return &Conn{settings: s, link: l, found: found,
+func NewConn(s *Settings, l ConnAdapter, found *Found) *Conn {
+	return &Conn{settings: s, adapter: l, found: found,
 		session: session.New(s.profile.Session, &found.Database, &s.wanted)}
 }
 
 // Settings returns the settings of the connection's database.
 func (s *Conn) Settings() *Settings { return s.settings }
 
-// Facts returns the known capabilities of the server and settings of the session.
-func (s *Conn) Facts() session.Facts { return s.session.Facts }
+// Capabilities returns the known capabilities of the server and settings of the session.
+func (s *Conn) Capabilities() session.Capabilities { return s.session.Capabilities }
 
 // IsClosed reports whether the link was closed because the session couldn't continue.
 func (s *Conn) IsClosed() bool { return s.closed }
@@ -123,8 +123,8 @@ func (s *Conn) takeBack(args []driver.NamedValue) {
 	s.spare = args[:0]
 }
 
-// room returns an empty list with room for n arguments.
-func (s *Conn) room(n int) []driver.NamedValue {
+// argBuffer returns an empty list with room for n arguments.
+func (s *Conn) argBuffer(n int) []driver.NamedValue {
 	if room := s.spare; cap(room) >= n {
 		s.spare = nil
 		return room
@@ -136,8 +136,8 @@ func (s *Conn) room(n int) []driver.NamedValue {
 // the session or a transaction.
 func (s *Conn) follows(query string) bool {
 	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayChangeTx(query) || s.changesTx(query) ||
-		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query) || s.mayUnlock(query) ||
-		s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
+		s.inTx && s.settings.profile.Errors.CommitsAfter.Is() || s.adapter.Follows(query) || s.mayUnlock(query) ||
+		s.settings.profile.Errors.EndsTx(session.FirstKeyword(query), query)
 }
 
 // ReturnsCounts reports whether the session makes each write return a row. The driver would stop reading a prepared
@@ -150,10 +150,10 @@ func (s *Conn) ReturnsCounts(ctx context.Context) bool {
 // Follow forgets the facts that query, which is about to be sent, may change: the session's search path and settings,
 // and the meaning of cached prepared statements. sqlfence's own statements don't change the search path.
 func (s *Conn) Follow(ctx context.Context, query string) {
-	s.link.Follow(query)
+	s.adapter.Follow(query)
 	switch {
 	case !trusted.Is(ctx, query):
-		s.session.Follow(ctx, (*asking)(s), query)
+		s.session.Follow(ctx, (*queryable)(s), query)
 	case session.Changes(query):
 		s.session.Changed()
 	}
@@ -161,5 +161,5 @@ func (s *Conn) Follow(ctx context.Context, query string) {
 
 // exec executes one of this package's own statements.
 func (s *Conn) exec(ctx context.Context, query string) error {
-	return (*asking)(s).Exec(ctx, query)
+	return (*queryable)(s).Exec(ctx, query)
 }

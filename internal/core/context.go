@@ -101,26 +101,26 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 			return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; take a row of "+
 					"table %q over, and add its ClaimToken with WithFence%s", t.Name, t.tokenName("<"+of.Key+">"),
-					t.ClaimOf, otherNames(t.Resource, given))}
+					t.ClaimOf, suppliedNames(t.Resource, given))}
 		}
 		if t.Rules.Claim != "" {
 			return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; the holder of a row "+
 					"adds its ClaimToken with WithFence; to take rows over, raise the column %q, or use "+
 					"WithTakeover%s", t.Name, t.tokenName("<"+t.Rules.Key+">"), t.Rules.Claim,
-					otherNames(t.Resource, given))}
+					suppliedNames(t.Resource, given))}
 		}
 		return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 			Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+
 				"source give it (WithTokenSource)%s",
-				t.Name, t.tokenName("<"+t.Rules.Key+">"), otherNames(t.Resource, given))}
+				t.Name, t.tokenName("<"+t.Rules.Key+">"), suppliedNames(t.Resource, given))}
 	}
 	return found, nil
 }
 
-// otherNames describes the given tokens for an error about a missing token of resource: a given token may have a wrong
-// name by mistake.
-func otherNames(resource string, given []Token) string {
+// suppliedNames describes the given tokens for an error about a missing token of resource: a given token may have a
+// wrong name by mistake.
+func suppliedNames(resource string, given []Token) string {
 	const most = 3
 	var names []string
 	for _, token := range given {

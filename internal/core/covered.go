@@ -71,6 +71,6 @@ func (t *Table) of(schema, name string) *Table {
 	table.spelled = session.Name{Schema: schema, Table: name}
 	table.Name = Written(schema, name)
 	table.nameResource()
-	table.asked = []string{table.tokenName("")}
+	table.sourceNames = []string{table.tokenName("")}
 	return &table
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// speaks maps the kind of server that a base driver connects to, to its dialect.
-var speaks = [...]dialect.Dialect{
+// dialectOf maps the kind of server that a base driver connects to, to its dialect.
+var dialectOf = [...]dialect.Dialect{
 	basedriver.PostgreSQL: dialect.Postgres,
 	basedriver.SQLite:     dialect.SQLite,
 	basedriver.MySQL:      dialect.MySQL,
@@ -22,12 +22,12 @@ type profile struct {
 }
 
 // remote reports whether the database is reached over a connection that can be lost.
-func (p profile) remote() bool { return p.Answers.Remote.Is() || p.Remote }
+func (p profile) remote() bool { return p.Errors.Remote.Is() || p.Remote }
 
-// answered reports whether err is the database's response to a failed statement that was undone. An I/O error of a
+// isResponse reports whether err is the database's response to a failed statement that was undone. An I/O error of a
 // replicated SQLite is no such response: the node doesn't know whether the other nodes will apply the write.
-func (p profile) answered(err error) bool {
-	return p.Answers.Answered(err) && !(p.Remote && dberr.IsIO(err))
+func (p profile) isResponse(err error) bool {
+	return p.Errors.IsResponse(err) && !(p.Remote && dberr.IsIO(err))
 }
 
 // DialectOf returns the dialect of v if v is a fenced driver, or is or wraps a known driver.
@@ -86,6 +86,6 @@ func profileOf(v any) (profile, bool) {
 	if !ok {
 		return profile{}, false
 	}
-	db, err := dialect.Of(speaks[driver.Server])
+	db, err := dialect.Of(dialectOf[driver.Server])
 	return profile{db, driver}, err == nil
 }

@@ -25,11 +25,11 @@ func TestEachDialectHasADatabase(t *testing.T) {
 		if err != nil || p.Dialect != d {
 			t.Errorf("an unknown driver with %v: %v", d, err)
 		}
-		if !slices.Contains(speaks[:], d) {
+		if !slices.Contains(dialectOf[:], d) {
 			t.Errorf("no driver speaks %v", d)
 		}
 	}
-	for _, got := range []int{len(dialect.All()), len(speaks) - 1} {
+	for _, got := range []int{len(dialect.All()), len(dialectOf) - 1} {
 		if got != n {
 			t.Errorf("%d dialects, and %d databases or servers", n, got)
 		}
@@ -43,25 +43,25 @@ func TestEachDialectHasADatabase(t *testing.T) {
 func TestLeftNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		db   *dberr.Answers
+		db   *dberr.Classifier
 		dberr.Failure
 		want bool
 	}{
-		{"PostgreSQL, coded", postgres.Answers, dberr.Failure{Err: coded("23505")}, true},
-		{"PostgreSQL, the driver's own", postgres.Answers, dberr.Failure{Err: plainError("can't read")}, false},
-		{"PostgreSQL, in a transaction", postgres.Answers, dberr.Failure{Err: coded("23505"), InTx: true}, false},
-		{"PostgreSQL, behind a savepoint", postgres.Answers, dberr.Failure{Err: coded("23505"), InTx: true, Saved: true}, true},
-		{"SQLite, by the guard", sqlite.Answers, dberr.Failure{Err: plainError("bad JSON path"), ByGuard: true}, true},
-		{"SQLite, unknown", sqlite.Answers, dberr.Failure{Err: plainError("?")}, false},
-		{"SQLite, an error of the statement", sqlite.Answers, dberr.Failure{Err: sqliteCode(1)}, true},
-		{"SQLite, OR FAIL", sqlite.Answers, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR Fail books"}, false},
-		{"SQLite, OR ROLLBACK", sqlite.Answers, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR ROLLBACK books"}, false},
-		{"MySQL, by the guard", mysql.Answers, dberr.Failure{Err: plainError("?"), ByGuard: true}, true},
-		{"MySQL, numbered", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1062}}, true},
-		{"MySQL, in a transaction", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1213}, InTx: true}, false},
-		{"MySQL, the session's end", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1053}}, false},
-		{"MySQL, a packet that is too large", mysql.Answers, dberr.Failure{Err: &numbered{Number: 1153}}, true},
-		{"MySQL, the driver's own", mysql.Answers, dberr.Failure{Err: plainError("invalid connection")}, false},
+		{"PostgreSQL, coded", postgres.Errors, dberr.Failure{Err: coded("23505")}, true},
+		{"PostgreSQL, the driver's own", postgres.Errors, dberr.Failure{Err: plainError("can't read")}, false},
+		{"PostgreSQL, in a transaction", postgres.Errors, dberr.Failure{Err: coded("23505"), InTx: true}, false},
+		{"PostgreSQL, behind a savepoint", postgres.Errors, dberr.Failure{Err: coded("23505"), InTx: true, Saved: true}, true},
+		{"SQLite, by the guard", sqlite.Errors, dberr.Failure{Err: plainError("bad JSON path"), ByGuard: true}, true},
+		{"SQLite, unknown", sqlite.Errors, dberr.Failure{Err: plainError("?")}, false},
+		{"SQLite, an error of the statement", sqlite.Errors, dberr.Failure{Err: sqliteCode(1)}, true},
+		{"SQLite, OR FAIL", sqlite.Errors, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR Fail books"}, false},
+		{"SQLite, OR ROLLBACK", sqlite.Errors, dberr.Failure{Err: sqliteCode(1), Query: "UPDATE OR ROLLBACK books"}, false},
+		{"MySQL, by the guard", mysql.Errors, dberr.Failure{Err: plainError("?"), ByGuard: true}, true},
+		{"MySQL, numbered", mysql.Errors, dberr.Failure{Err: &numbered{Number: 1062}}, true},
+		{"MySQL, in a transaction", mysql.Errors, dberr.Failure{Err: &numbered{Number: 1213}, InTx: true}, false},
+		{"MySQL, the session's end", mysql.Errors, dberr.Failure{Err: &numbered{Number: 1053}}, false},
+		{"MySQL, a packet that is too large", mysql.Errors, dberr.Failure{Err: &numbered{Number: 1153}}, true},
+		{"MySQL, the driver's own", mysql.Errors, dberr.Failure{Err: plainError("invalid connection")}, false},
 	} {
 		if got := tt.db.LeftNothing(tt.Failure); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)

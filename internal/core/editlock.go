@@ -22,7 +22,7 @@ func (e *Execution) findEditor(ctx context.Context) error {
 	if b, ok := user.([]byte); ok {
 		user = string(b)
 	}
-	text, _, ok := basedriver.Text(user, e.conn.settings.profile.Answers.BytesAreText.Is())
+	text, _, ok := basedriver.Text(user, e.conn.settings.profile.Errors.BytesAreText.Is())
 	if !ok || editlock.IsNoHolder(text) {
 		return fmt.Errorf("%w: WithEditor(%#v): pass the user's ID, an integer other than 0 or a text",
 			ErrInvalid, user)

@@ -209,7 +209,7 @@ func (t endingTx) Commit() error   { return t.end("commit") }
 func (t endingTx) Rollback() error { return t.end("rollback") }
 
 func (c *endingConn) execute(query string) error {
-	if err := fakedb.Proof(query, nil); err != nil {
+	if err := fakedb.ProbeError(query, nil); err != nil {
 		return err
 	}
 	word, _, _ := strings.Cut(strings.ToLower(query), " ")

@@ -18,7 +18,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	began := e.begin()
 	got, sent, err := attempt(ctx, e, c)
 	if err == nil {
-		e.conn.link.Touch()
+		e.conn.adapter.Touch()
 		e.end(began)
 		e.reportSent(ctx, nil)
 		return got, nil
@@ -30,7 +30,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		err, _ = e.reported(ctx, err)
 		return got, err
 	}
-	err, raised := e.answered(ctx, e.staleFirst(ctx, err))
+	err, raised := e.outcomeError(ctx, e.staleFirst(ctx, err))
 	if !raised {
 		e.reportSent(ctx, err)
 	}
@@ -51,8 +51,8 @@ func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent b
 // outdated forgets the cached fact that err disproves, and returns err as a temporary error. If err disproves no fact,
 // outdated returns err unchanged.
 func (e *Execution) outdated(err error) error {
-	fact := e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves,
-		Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
+	fact := e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, PresentsToken: e.with.seals.presents,
+		PresentsNone: e.with.seals.unsealed, MaySeal: e.maySeal})
 	if fact == session.NoFact {
 		return err
 	}
@@ -63,7 +63,7 @@ func (e *Execution) outdated(err error) error {
 // outdated is the error of a guarded statement that was built from an outdated cached fact about the database.
 type outdated struct {
 	error
-	fact session.Fact // the outdated fact; NoFact if the outdated fact is a table's unique keys
+	fact session.CachedFact // the outdated fact; NoFact if the outdated fact is a table's unique keys
 }
 
 func (e *outdated) Unwrap() error { return e.error }
@@ -77,27 +77,27 @@ func (e *outdated) Temporary() bool { return true }
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {
-	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.asks:
+	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.checksLedger:
 		return err
-	case strings.HasPrefix(state, dberr.ConstraintClass) && !e.plan.AsksLate:
+	case strings.HasPrefix(state, dberr.ConstraintClass) && !e.plan.ChecksLate:
 		return err
 	case !isOfRow(state):
 		return err
 	}
-	if _, raised := e.classify(err); raised {
+	if _, raised := e.classifyError(err); raised {
 		return err
 	}
 	v := e.with.values
-	v.Tables = e.with.held.values(e)
-	question := e.plan.Question(v)
+	v.Tables = e.with.tokens.values(e)
+	question := e.plan.LedgerQuery(v)
 	if question == "" {
 		return err
 	}
-	_, refused := (*asking)(e.conn).Query(ctx, question)
+	_, refused := (*queryable)(e.conn).Query(ctx, question)
 	if refused == nil {
 		return err
 	}
-	if _, raised := e.classify(refused); !raised {
+	if _, raised := e.classifyError(refused); !raised {
 		return err // the query failed for another reason
 	}
 	return refused

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A telling holds the events of an execution that are reported to observers after the statement was sent.
-type telling struct {
+// An eventLog holds the events of an execution that are reported to observers after the statement was sent.
+type eventLog struct {
 	events []Event       // events to report after the statement was sent
 	took   time.Duration // time from sending a guarded statement to the response
 	timed  bool          // took is set, and not yet reported
@@ -20,12 +20,12 @@ type telling struct {
 
 // event returns an event about the execution's current state. Its Tokens share the execution's memory.
 func (e *Execution) event(kind EventKind) Event {
-	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan),
-		Tokens: e.with.held.all, Cache: e.told.cache}
+	return Event{Kind: kind, Query: e.request.Query, Tables: e.registry.names(e.plan),
+		Tokens: e.with.tokens.all, Cache: e.log.cache}
 }
 
 // NoteCache records how the connection's statement cache was used.
-func (e *Execution) NoteCache(use CacheUse) { e.told.cache = use }
+func (e *Execution) NoteCache(use CacheUse) { e.log.cache = use }
 
 // refusal returns an event about a refused statement, with the reason as its error.
 func (e *Execution) refusal(kind EventKind, reason error) Event {
@@ -37,19 +37,19 @@ func (e *Execution) refusal(kind EventKind, reason error) Event {
 // note keeps an event until the statement is sent.
 func (e *Execution) note(event Event) {
 	event.Tokens = slices.Clone(event.Tokens)
-	e.told.events = append(e.told.events, event)
+	e.log.events = append(e.log.events, event)
 }
 
 // notePassed keeps a Passed event if an observer listens for Passed events.
 func (e *Execution) notePassed() {
-	if e.conn.settings.told.Has(Passed) {
-		e.note(Event{Kind: Passed, Query: e.asked.Query})
+	if e.conn.settings.kinds.Has(Passed) {
+		e.note(Event{Kind: Passed, Query: e.request.Query})
 	}
 }
 
 // noteUnfenced keeps an event with the tables that are written without a token, for each rule that allows such writes.
 func (e *Execution) noteUnfenced() {
-	if !e.conn.settings.told.Has(Unfenced) {
+	if !e.conn.settings.kinds.Has(Unfenced) {
 		return
 	}
 	for _, rule := range []string{"Optional", "UnfencedInserts"} {
@@ -65,7 +65,7 @@ func (e *Execution) noteUnfenced() {
 // isUnfenced reports whether the plan's table i allows writes without a token, and the execution has no token for it.
 func (e *Execution) isUnfenced(i int) bool {
 	t := e.table(i)
-	return (t.Optional || t.Rules.UnfencedInserts) && t.Rules.Fenced() && len(e.with.held.of(i)) == 0
+	return (t.Optional || t.Rules.UnfencedInserts) && t.Rules.Fenced() && len(e.with.tokens.of(i)) == 0
 }
 
 func (e *Execution) tablesWhere(is func(i int) bool) (names []string) {
@@ -131,19 +131,19 @@ func (e *Execution) reportSent(ctx context.Context, err error) {
 	// error.
 	err = e.conn.Explain(ctx, err)
 	failed := err != nil && e.registry.factory.Sentinel(err) != nil && !trusted.Is(ctx, e.read.Query)
-	for _, event := range e.told.events {
+	for _, event := range e.log.events {
 		if failed && event.Kind != Bypassed {
 			continue
 		}
 		event.Sent = e.sent.Query
 		e.conn.settings.report(ctx, event)
 	}
-	e.told.events = nil
+	e.log.events = nil
 }
 
 // begin returns the time before the guarded statement is sent, or zero if no observer gets Guarded events.
 func (e *Execution) begin() (t time.Time) {
-	if e.conn.settings.told.Has(Guarded) {
+	if e.conn.settings.kinds.Has(Guarded) {
 		t = time.Now()
 	}
 	return t
@@ -153,23 +153,23 @@ func (e *Execution) begin() (t time.Time) {
 // count.
 func (e *Execution) end(began time.Time) {
 	refuses := func(event Event) bool { return event.Kind == WouldRefuse }
-	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.told.events, refuses)) {
-		e.told.took, e.told.timed = time.Since(began), true
+	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.log.events, refuses)) {
+		e.log.took, e.log.timed = time.Since(began), true
 	}
 }
 
 // ReportGuarded reports that the statement was executed with its guard, once.
 func (e *Execution) ReportGuarded(ctx context.Context) {
-	if !e.told.timed {
+	if !e.log.timed {
 		return
 	}
-	e.told.timed = false
+	e.log.timed = false
 	event := e.event(Guarded)
 	if e.registry.optional {
 		event.Tables = e.tablesWhere(func(i int) bool { return !e.isUnfenced(i) })
 	}
 	if len(event.Tables) > 0 {
-		event.Sent, event.Duration = e.sent.Query, e.told.took
+		event.Sent, event.Duration = e.sent.Query, e.log.took
 		e.conn.settings.report(ctx, event)
 	}
 }

@@ -25,7 +25,7 @@ func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string,
 	if !may {
 		return nil, nil
 	}
-	rows, err := (*asking)(s).Query(ctx, p.Session.Prepared)
+	rows, err := (*queryable)(s).Query(ctx, p.Session.Prepared)
 	switch {
 	case alone && dberr.SQLState(err) == dberr.InFailedTransaction: // the server refuses the EXECUTE
 		return nil, nil

@@ -14,19 +14,20 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// An Execution is one run of a statement, from the application's request to the database's response. [Execution.admit]
-// decides whether the statement needs a guard, [Execution.collect] resolves the guard's tokens, [Execution.render]
-// builds the guarded SQL string, [run] sends it, and [Execution.classify] turns the guard's error into a typed error.
+// An Execution is one run of a statement, from the application's request to the database's response.
+// [Execution.classifyStatement] decides whether the statement needs a guard, [Execution.resolveTokens] resolves the
+// guard's tokens, [Execution.buildSQL] builds the guarded SQL string, [run] sends it, and [Execution.classifyError]
+// turns the guard's error into a typed error.
 type Execution struct {
 	conn     *Conn
 	registry *registry // of all tables, or of the enforced tables
 	rows     bool      // the application wants rows: the request is a Query, not an Exec
 	plan     *rewrite.Plan
-	asked    Request // the application's request
-	read     reading // the request that is planned
-	sent     Request // the request to the base driver
-	with     guards  // the values that the guard compares
-	told     telling // events for observers
+	request  Request  // the application's request
+	read     reading  // the request that is planned
+	sent     Request  // the request to the base driver
+	with     guards   // the values that the guard compares
+	log      eventLog // events for observers
 }
 
 // A Request is a statement, its arguments, and the prepared statement that executes it, if any.
@@ -51,7 +52,7 @@ type reading struct {
 	unplanned error    // why the statement can't be guarded, whatever its plan is; nil if it can
 	executes  []string // the prepared statements that an EXECUTE may run
 	keeps     bool     // the adapter may cache the prepared statement
-	variant   guard.Variant
+	planKind  guard.PlanKind
 
 	names      map[string]int // places of the arguments, see argNames
 	namesKnown bool
@@ -59,7 +60,7 @@ type reading struct {
 
 // guards are the values that the rows and the ledger are compared with.
 type guards struct {
-	held   heldTokens
+	tokens resolvedTokens
 	values rewrite.Values // without the tables' tokens, which are in held
 	seals  sealing
 }
@@ -80,7 +81,7 @@ type Call[T any] interface {
 	Prepare(ctx context.Context, e *Execution) error
 
 	// Send sends a request.
-	Send(ctx context.Context, l Link, r Request) (T, error)
+	Send(ctx context.Context, l ConnAdapter, r Request) (T, error)
 
 	// Inspect checks the response to a guarded statement for a refusal.
 	Inspect(ctx context.Context, e *Execution, got T) (T, error)
@@ -99,13 +100,13 @@ func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) *Execution
 	if e.conn != nil { // a token source may execute something on the connection
 		return s.apart(r, plan, rows)
 	}
-	e.conn, e.registry, e.rows, e.plan, e.asked = s, &s.settings.registry, rows, plan, r
+	e.conn, e.registry, e.rows, e.plan, e.request = s, &s.settings.registry, rows, plan, r
 	return e
 }
 
 // apart returns an execution that isn't the connection's preallocated one.
 func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
-	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, asked: r}
+	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, request: r}
 }
 
 // Execute runs a statement for the application: it sends the statement with its guard, sends it without one, or refuses
@@ -151,7 +152,7 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 		var nothing T
 		return nothing, err // nothing was sent
 	}
-	got, err := c.Send(ctx, e.conn.link, e.sent)
+	got, err := c.Send(ctx, e.conn.adapter, e.sent)
 	err = e.followPassed(ctx, commits, err)
 	e.reportSent(ctx, err)
 	return got, err
@@ -171,7 +172,7 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 		err = s.followCommit(err)
 	}
 	if err == nil {
-		s.link.Touch()
+		s.adapter.Touch()
 		s.changesDatabase(ctx, e.read.Query)
 	}
 	err, _ = s.settings.refusedBySeal(err)
@@ -180,17 +181,17 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 
 // decide does all work on a statement before it is sent.
 func (e *Execution) decide(ctx context.Context) (outcome, error) {
-	decided, err := e.admit(ctx)
+	decided, err := e.classifyStatement(ctx)
 	if decided == guarded {
 		decided, err = e.guard(ctx)
 	}
 	return decided, err
 }
 
-// admit plans the statement and decides whether it passes, or goes on to the method guard. It sets the requests in
-// e.read and e.sent.
-func (e *Execution) admit(ctx context.Context) (outcome, error) {
-	e.read, e.sent = reading{Request: e.asked}, e.asked
+// classifyStatement plans the statement and decides whether it passes, or goes on to the method guard. It sets the
+// requests in e.read and e.sent.
+func (e *Execution) classifyStatement(ctx context.Context) (outcome, error) {
+	e.read, e.sent = reading{Request: e.request}, e.request
 	var failed error
 	if e.read.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
@@ -199,7 +200,7 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 		return refused, err
 	}
 	if e.read.unplanned == nil {
-		e.read.unplanned = e.unseen()
+		e.read.unplanned = e.checkArguments()
 	}
 	if err := e.endsHold(ctx); err != nil {
 		return refused, err
@@ -211,7 +212,7 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	}
 	switch why, bypassed := e.conn.settings.bypassReason(ctx); {
 	case trusted.Is(ctx, e.read.Query):
-		if err := e.conn.checkOwn(ctx, e.read.Query); err != nil {
+		if err := e.conn.checkOwnTables(ctx, e.read.Query); err != nil {
 			return refused, err
 		}
 		e.sent.Query = e.conn.settings.placed(ctx, e.read.Query)
@@ -232,11 +233,11 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 // returns driver.ErrSkip, so that database/sql prepares the statement.
 func (e *Execution) readBySettings(ctx context.Context) error {
 	s := e.conn
-	splits := e.asked.Stmt == nil && s.session.HasCharset() && e.maySplit()
+	splits := e.request.Stmt == nil && s.session.HasCharset() && e.maySplit()
 	if _, bypassed := s.settings.bypassReason(ctx); bypassed || !e.plan.Refusal.Ambiguous && !splits {
 		return nil
 	}
-	reading, err := s.session.Reading(ctx, (*asking)(s), s.inTx)
+	reading, err := s.session.Reading(ctx, (*queryable)(s), s.inTx)
 	if err != nil {
 		if s.settings.observes() {
 			return nil
@@ -248,17 +249,18 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 	}
 	if e.plan.Refusal.Ambiguous {
 		e.read.Escapes, e.sent.Escapes = reading, reading
-		e.read.variant = guard.Reading(reading)
-		e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
+		e.read.planKind = guard.Reading(reading)
+		e.plan = e.rewriter().PlanFor(e.read.Query, e.read.planKind)
 	}
 	return nil
 }
 
-// unseen returns an error if the server may read an argument as a statement that wasn't planned, or if an argument
-// names a setting that guards may depend on. If the argument is missing, the statement is only prepared, or fails.
-func (e *Execution) unseen() error {
-	if e.plan.Verdict != guard.Refuse && len(e.asked.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
-		if why := e.conn.link.Misplaces(e.asked, e.rows); why != "" {
+// checkArguments returns an error if the server may read an argument as a statement that wasn't planned, or if an
+// argument names a setting that guards may depend on. If the argument is missing, the statement is only prepared, or
+// fails.
+func (e *Execution) checkArguments() error {
+	if e.plan.Verdict != guard.Refuse && len(e.request.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
+		if why := e.conn.adapter.Misplaces(e.request, e.rows); why != "" {
 			return e.registry.unguardable(nil, "", why)
 		}
 	}
@@ -268,7 +270,7 @@ func (e *Execution) unseen() error {
 			continue
 		}
 		if name, ok := given[n-1].Value.(string); !ok || !sqltext.IsApplicationSetting(name) {
-			return e.registry.unguardable(nil, "", sqltext.UnseenSetting)
+			return e.registry.unguardable(nil, "", sqltext.DynamicSetting)
 		}
 	}
 	return nil
@@ -299,13 +301,13 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 		return refused, e.read.unplanned
 	case e.plan.Verdict == guard.Refuse:
 		return refused, e.registry.refused(&e.plan.Refusal)
-	case e.plan.Several > 0 && !e.runsSeveral():
-		return refused, e.registry.several(e.plan)
+	case e.plan.MultiStatement > 0 && !e.runsMultiStatement():
+		return refused, e.registry.multiStatementError(e.plan)
 	}
-	if decided, err := e.collect(ctx); decided != guarded {
+	if decided, err := e.resolveTokens(ctx); decided != guarded {
 		return decided, err
 	}
-	if err := e.conn.doomed; err != nil {
+	if err := e.conn.mustRollBack; err != nil {
 		return refused, err
 	}
 	if err := e.checkServer(ctx); err != nil {
@@ -316,20 +318,20 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 			return refused, err
 		}
 	}
-	return e.render()
+	return e.buildSQL()
 }
 
 // Observes reports whether the statement writes to an observed table.
 func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
 
-// runsSeveral reports whether the execution runs each statement of a multi-statement string exactly once: an Exec on
-// the connection itself, without arguments. For an observed table the string may be sent twice.
-func (e *Execution) runsSeveral() bool {
+// runsMultiStatement reports whether the execution runs each statement of a multi-statement string exactly once: an
+// Exec on the connection itself, without arguments. For an observed table the string may be sent twice.
+func (e *Execution) runsMultiStatement() bool {
 	return !e.rows && e.read.Stmt == nil && len(e.read.Args) == 0 && !e.Observes()
 }
 
-// collect resolves the statement's tokens, and the other values of the context that the tables' rules use.
-func (e *Execution) collect(ctx context.Context) (outcome, error) {
+// resolveTokens resolves the statement's tokens, and the other values of the context that the tables' rules use.
+func (e *Execution) resolveTokens(ctx context.Context) (outcome, error) {
 	for _, find := range e.registry.finds {
 		if err := find(e, ctx); err != nil && !e.tolerates(err) {
 			return refused, err
@@ -339,14 +341,14 @@ func (e *Execution) collect(ctx context.Context) (outcome, error) {
 		switch {
 		case !e.tolerates(err):
 			return refused, err
-		case !e.plan.Tokenless, e.provesClaims():
+		case !e.plan.Tokenless, e.presentsClaims():
 			return passed, nil
 		}
-		e.with.held.drop()
+		e.with.tokens.drop()
 	} else if e.registry.optional {
 		e.noteUnfenced()
 	}
-	if len(e.with.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs a token
+	if len(e.with.tokens.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs a token
 		return passed, nil
 	}
 	return guarded, nil
@@ -366,7 +368,7 @@ func (e *Execution) abortsUnfenced() bool {
 // findTokens resolves the tokens of the plan's tables, and checks that the tokens cover the keys that the statement
 // writes.
 func (e *Execution) findTokens(ctx context.Context) error {
-	if err := e.with.held.find(ctx, e); err != nil {
+	if err := e.with.tokens.find(ctx, e); err != nil {
 		return err
 	}
 	for i := range e.plan.Targets {
@@ -405,7 +407,7 @@ func run[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 
 // try sends the statement once.
 func try[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
-	got, err := c.Send(ctx, e.conn.link, e.sent)
+	got, err := c.Send(ctx, e.conn.adapter, e.sent)
 	if err == nil {
 		got, err = c.Inspect(ctx, e, got)
 	}

@@ -38,10 +38,10 @@ func (s *Conn) followHold(ctx context.Context, query string, err error) {
 
 // mayUnlock reports whether query may set a savepoint or roll back to a savepoint, and so give up a Hold's lock.
 func (s *Conn) mayUnlock(query string) bool {
-	if !s.settings.profile.Answers.Unlocks.Is() {
+	if !s.settings.profile.Errors.Unlocks.Is() {
 		return false
 	}
-	word := strings.ToLower(session.FirstWord(query))
+	word := strings.ToLower(session.FirstKeyword(query))
 	return word == "savepoint" || word == "release" || mayChangeTx(query)
 }
 
@@ -60,12 +60,12 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 		h.under = min(h.under, len(h.saved)) // a rollback to the outer savepoint would now give up the lock
 	case lang.RollbackToSavepoint:
 		if h.on && at < h.under {
-			s.doomed = &unlockedTx{c.Name}
+			s.mustRollBack = &unlockedTx{c.Name}
 		}
 		h.saved = h.saved[:max(at+1, 0)]
 	case lang.EndTx:
-		if _, unlocked := s.doomed.(*unlockedTx); unlocked || !s.txContext.begun {
-			s.doomed = nil
+		if _, unlocked := s.mustRollBack.(*unlockedTx); unlocked || !s.txContext.begun {
+			s.mustRollBack = nil
 		}
 		*h = hold{saved: h.saved[:0]}
 	}
@@ -73,12 +73,12 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 
 // FollowsRows reports whether an error among a query's rows may have ended a transaction with guarded statements, or
 // with a Hold, so that later statements commit automatically.
-func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Answers.CommitsAfter.Is() }
+func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Errors.CommitsAfter.Is() }
 
 // uncommitted returns why a statement that commits must not be sent: its context has ended, or a rollback to a
 // savepoint has given up the lock of a Hold.
 func (s *Conn) uncommitted(ctx context.Context) error {
-	if unlocked, ok := s.doomed.(*unlockedTx); ok {
+	if unlocked, ok := s.mustRollBack.(*unlockedTx); ok {
 		return unlocked
 	}
 	return ctx.Err()
@@ -91,13 +91,13 @@ func (e *Execution) endsHold(ctx context.Context) error {
 	if !s.hold.on || trusted.Is(ctx, e.read.Query) {
 		return nil
 	}
-	word := session.FirstWord(e.read.Query)
-	rolledBack, ended := s.doomed.(*rolledBackTx)
+	word := session.FirstKeyword(e.read.Query)
+	rolledBack, ended := s.mustRollBack.(*rolledBackTx)
 	var err error
 	switch {
 	case ended && !strings.EqualFold(word, "rollback"):
 		err = rolledBack
-	case s.settings.profile.Answers.EndsTx(word, e.read.Query):
+	case s.settings.profile.Errors.EndsTx(word, e.read.Query):
 		err = e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement "+
 			"may commit it silently, which gives up the lock; send the statement outside of the transaction")
 	default:

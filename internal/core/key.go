@@ -50,7 +50,7 @@ func (t *Table) outOfScope(key string, err error) error {
 // covers it.
 func (e *Execution) matchRows(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.tokens.of(target.Table)
 	if len(tokens) == 0 { // no token is needed
 		return nil
 	}
@@ -63,7 +63,7 @@ func (e *Execution) matchRows(i int) error {
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
-		if err == nil && e.conn.settings.profile.Answers.ChoosesKey(key) {
+		if err == nil && e.conn.settings.profile.Errors.ChoosesKey(key) {
 			err = t.unguardable(nil, fmt.Sprintf("where a new row's key is %q the database may choose another "+
 				"one; give the row its key", key))
 		}
@@ -80,7 +80,7 @@ func (e *Execution) matchRows(i int) error {
 		}
 	}
 	if len(tokens) > 1 || t.Rules.UnfencedInserts {
-		e.with.held.addRows(target.Table, len(e.plan.Tables), rows)
+		e.with.tokens.addRows(target.Table, len(e.plan.Tables), rows)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (e *Execution) matchRows(i int) error {
 // stored. It also refuses such a statement as a Query, because the rows would contain the values of the check.
 func (e *Execution) oneKey(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.tokens.of(target.Table)
 	switch {
 	case len(tokens) > 1:
 		return t.unguardable(nil, "the rows' keys are unknown before the statement runs, and the context carries "+
@@ -107,7 +107,7 @@ func (e *Execution) oneKey(i int) error {
 // several tokens the new key of each row is unknown.
 func (e *Execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
-	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
+	t, tokens := e.table(target.Table), e.with.tokens.of(target.Table)
 	switch len(tokens) {
 	case 0: // no token is needed
 		return nil
@@ -142,7 +142,7 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	i := k.Ordinal - 1
 	if names := e.argNames(given); names != nil {
 		place, ok := names[k.Name]
-		if _, mixed := names[""]; mixed || place == givenTwice {
+		if _, mixed := names[""]; mixed || place == ambiguousName {
 			return "", t.unguardable(nil, "the row's key is ambiguous among arguments with and without names, or "+
 				"of the same name; name each argument once")
 		}
@@ -152,7 +152,7 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 		}
 	}
 	if i >= 0 && i < len(given) {
-		if key, read, ok := basedriver.Text(given[i].Value, e.conn.settings.profile.Answers.BytesAreText.Is()); ok {
+		if key, read, ok := basedriver.Text(given[i].Value, e.conn.settings.profile.Errors.BytesAreText.Is()); ok {
 			e.keep(e.read.options+i, read)
 			return key, t.canonical(key)
 		}
@@ -169,9 +169,9 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 		"pass an integer, a string or a UUID")
 }
 
-// givenTwice is the place of an argument's name that several arguments have. Drivers choose different arguments for
+// ambiguousName is the place of an argument's name that several arguments have. Drivers choose different arguments for
 // such a name, and if named and positional arguments are mixed.
-const givenTwice = -1
+const ambiguousName = -1
 
 // argNames maps the arguments' names to their places; nil if no argument has a name. The map is built once for all
 // rows.
@@ -186,7 +186,7 @@ func (e *Execution) argNames(given []driver.NamedValue) map[string]int {
 	e.read.names = make(map[string]int, len(given))
 	for i, arg := range given {
 		if _, ok := e.read.names[arg.Name]; ok {
-			i = givenTwice
+			i = ambiguousName
 		}
 		e.read.names[arg.Name] = i
 	}
@@ -199,7 +199,7 @@ func (e *Execution) keep(i int, v any) {
 	if !basedriver.MayChange(e.read.Args[i].Value) {
 		return
 	}
-	if len(e.asked.Args) > 0 && &e.read.Args[0] == &e.asked.Args[0] {
+	if len(e.request.Args) > 0 && &e.read.Args[0] == &e.request.Args[0] {
 		e.read.Args = slices.Clone(e.read.Args)
 	}
 	e.read.Args[i].Value = v

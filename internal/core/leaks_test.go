@@ -23,24 +23,24 @@ var firstWords = regexp.MustCompile(`^\w+( @@\w+)?( TO)?`)
 
 func newLeaking(vars [][]any) *leaking {
 	l := &leaking{byText: "0", fails: make(map[string]error)}
-	l.DB = fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	l.DB = fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 		word := firstWords.FindString(c.Query)
 		switch {
 		case word == "SHOW":
-			return fakedb.Answer{Rows: append([][]any{{"sql_select_limit", "18446744073709551615"}}, vars...)}, nil
+			return fakedb.Response{Rows: append([][]any{{"sql_select_limit", "18446744073709551615"}}, vars...)}, nil
 		case word == "SELECT @@in_transaction":
 			l.sent += "? "
-			return fakedb.Answer{Rows: [][]any{{l.byText}}}, nil
+			return fakedb.Response{Rows: [][]any{{l.byText}}}, nil
 		case word != "":
 			l.sent += word + " "
 		}
 		if err := l.fails[word]; err != nil {
-			return fakedb.Answer{}, err
+			return fakedb.Response{}, err
 		}
 		if strings.Contains(c.Query, "stale") && l.fails["guard"] != nil {
-			return fakedb.Answer{}, &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
+			return fakedb.Response{}, &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
 		}
-		return fakedb.Answer{Affected: 1}, nil
+		return fakedb.Response{Affected: 1}, nil
 	})
 	return l
 }

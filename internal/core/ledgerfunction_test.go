@@ -59,20 +59,20 @@ func (c *catalogue) facts(query string) (string, error) {
 func openCatalogue(t *testing.T, opts ...sqlfence.Option) (*sql.DB, *catalogue) {
 	t.Helper()
 	c := new(catalogue)
-	c.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	c.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Response, error) {
 		c.note(call.Query)
 		switch {
 		case strings.Contains(call.Query, pg.FindLedgerFunction):
 			facts, err := c.facts(call.Query)
-			return fakedb.Answer{Rows: [][]any{{facts}}}, err
-		case call.Query == pg.Text.Facts().FindOwnHome:
-			return fakedb.Answer{Rows: [][]any{{"public"}}}, nil
+			return fakedb.Response{Rows: [][]any{{facts}}}, err
+		case call.Query == pg.Text.Capabilities().FindLedgerSchema:
+			return fakedb.Response{Rows: [][]any{{"public"}}}, nil
 		case strings.Contains(call.Query, sqltext.LedgerFunction+"(") && c.schema == "":
-			return fakedb.Answer{}, codedError("42883")
+			return fakedb.Response{}, codedError("42883")
 		}
-		return fakedb.Answer{Affected: 1}, nil
+		return fakedb.Response{Affected: 1}, nil
 	})
-	c.Facts = func(query string) (string, error) { c.note(query); return c.facts(query) }
+	c.Capabilities = func(query string) (string, error) { c.note(query); return c.facts(query) }
 	db, err := sqlfence.OpenDB(c.DB, append([]sqlfence.Option{sqlfence.WithTable("books"), sqlfence.WithDialect(sqlfence.Postgres)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	tables := make([]setuperr.Table, 0, len(e.plan.Tables)+1)
 	for i := range e.plan.Tables {
 		t, db := e.table(i), e.conn.settings.profile.Database
-		tables = append(tables, t.needs(db, e.asked.Query))
+		tables = append(tables, t.needs(db, e.request.Query))
 		if t.Rules.ClaimOf.Name != "" {
 			tables = append(tables, t.needsClaims(db))
 		}
@@ -32,7 +32,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 			tables = append(tables, setuperr.Ledger(db.Text, e.conn.settings.schema, ledgerPrivileges(db.Text)))
 		}
 	}
-	if missing, ok := setuperr.Find(err, e.ask(ctx), tables...); ok {
+	if missing, ok := setuperr.Find(err, e.asker(ctx), tables...); ok {
 		return e.registry.factory.Missing(missing, err)
 	}
 	var by *outdated
@@ -45,10 +45,10 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	return e.explainRule(err)
 }
 
-// ask returns an Asker, which sends queries to the server for details that an error doesn't contain.
-func (e *Execution) ask(ctx context.Context) setuperr.Asker {
+// asker returns an Asker, which sends queries to the server for details that an error doesn't contain.
+func (e *Execution) asker(ctx context.Context) setuperr.Asker {
 	return func(query string) ([]string, error) {
-		rows, err := (*asking)(e.conn).Query(ctx, query)
+		rows, err := (*queryable)(e.conn).Query(ctx, query)
 		found := make([]string, len(rows))
 		for i := range rows {
 			found[i] = rows[i][0]
@@ -61,7 +61,7 @@ func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 // error, or nil if nothing was sent.
 func (e *Execution) missingFunction(ctx context.Context, err error) error {
 	s := e.conn.settings
-	return s.factory.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
+	return s.factory.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.asker(ctx)), err)
 }
 
 // explainType returns an UnguardableError if one of the guard's numbers doesn't fit the type of its column; else nil.
@@ -77,7 +77,7 @@ func (e *Execution) explainType(ctx context.Context, err error) error {
 			if column == "" {
 				continue
 			}
-			rows, failed := (*asking)(e.conn).Query(ctx, noInteger(t.spelled, column))
+			rows, failed := (*queryable)(e.conn).Query(ctx, noInteger(t.spelled, column))
 			typ := ""
 			switch {
 			case failed == nil && len(rows) == 1:
@@ -101,7 +101,7 @@ func (t *Table) needsClaims(db *dialect.Database) setuperr.Table {
 	of := t.Rules.ClaimOf
 	key, claim := identifier(db, of.Key), identifier(db, of.Claim)
 	privileges := "SELECT (" + key + ", " + claim + ")"
-	if lock := db.Text.Facts().LockPrivilege; lock != "" {
+	if lock := db.Text.Capabilities().LockPrivilege; lock != "" {
 		privileges += ", " + lock + " (" + claim + ")"
 	}
 	return setuperr.Table{Name: of.Name, SQL: t.ClaimOf, Privileges: privileges}
@@ -109,7 +109,7 @@ func (t *Table) needsClaims(db *dialect.Database) setuperr.Table {
 
 // ledgerPrivileges are the privileges that a guard needs on the ledger.
 func ledgerPrivileges(d sqltext.Dialect) string {
-	if lock := d.Facts().LockPrivilege; lock != "" {
+	if lock := d.Capabilities().LockPrivilege; lock != "" {
 		return "SELECT, " + lock
 	}
 	return "SELECT"
@@ -165,8 +165,8 @@ func (t *Table) needs(db *dialect.Database, query string) setuperr.Table {
 	add(t.Rules.Serial, "bigint NOT NULL DEFAULT 1", true)
 	add(t.Rules.Claim, "bigint NOT NULL DEFAULT 0", false)
 	add(t.Rules.Lock.By, "text", false)
-	add(t.Rules.Lock.Since, db.Answers.TimeType, false)
-	add(t.Rules.Lock.Expiry, db.Answers.TimeType, false)
+	add(t.Rules.Lock.Since, db.Errors.TimeType, false)
+	add(t.Rules.Lock.Expiry, db.Errors.TimeType, false)
 	add(t.Rules.Key, "", false)
 	if len(read) > 0 {
 		needs.Privileges = "SELECT (" + strings.Join(read, ", ") + ")"

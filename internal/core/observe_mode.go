@@ -47,15 +47,15 @@ func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome,
 // enforceOnly restarts the execution with the enforced tables only.
 func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.conn.settings
-	e.sent, e.told = e.read.Request, telling{}
-	e.with, e.read.keeps, e.read.variant = guards{}, false, guard.Reading(e.read.variant.Escapes())
+	e.sent, e.log = e.read.Request, eventLog{}
+	e.with, e.read.keeps, e.read.planKind = guards{}, false, guard.Reading(e.read.planKind.Escapes())
 	if s.enforced == nil {
 		return passed, nil
 	}
 	e.registry = s.enforced
-	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
+	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.planKind)
 	if e.read.unplanned == nil {
-		e.read.unplanned = e.unseen()
+		e.read.unplanned = e.checkArguments()
 	}
 	if e.passes() {
 		if err := e.readExecuted(ctx); err != nil {
@@ -76,7 +76,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 		return nil
 	case s.observes():
 		e.registry = s.enforced
-		e.plan = e.rewriter().PlanFor(e.asked.Query, guard.Reading(e.read.variant.Escapes()))
+		e.plan = e.rewriter().PlanFor(e.request.Query, guard.Reading(e.read.planKind.Escapes()))
 		e.refuseExecuted()
 		if e.plan.Verdict != guard.Refuse {
 			return nil
@@ -115,7 +115,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		err = left
 		if e.enforces() {
 			var raised bool
-			if err, raised = e.answered(ctx, err); raised {
+			if err, raised = e.outcomeError(ctx, err); raised {
 				return got, err
 			}
 		}
@@ -131,7 +131,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 // enforceAlone sends a statement that failed with err once more, with the guards of the enforced tables only.
 func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
 	var nothing T
-	typed, raised := e.classify(err)
+	typed, raised := e.classifyError(err)
 	if !raised {
 		typed = e.explain(ctx, err)
 	}
@@ -152,16 +152,16 @@ func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error
 // relent sends the application's statement unguarded after the guarded statement failed with err. All tables of the
 // statement are observed.
 func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
-	why, refused := e.classify(err)
+	why, refused := e.classifyError(err)
 	if refused {
 		e.note(e.refusal(WouldRefuse, why))
 	} else {
 		why = e.explain(ctx, err) // before the next statement is sent
 	}
 	e.sent = e.read.Request
-	noted := len(e.told.events)
+	noted := len(e.log.events)
 	got, errPlain := try(ctx, e, c)
-	e.told.events = e.told.events[:noted] // only the first reason is reported
+	e.log.events = e.log.events[:noted] // only the first reason is reported
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send the statement again
 		return got, err
@@ -176,14 +176,14 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, 
 // means that the server already rolled the transaction back because of an earlier error.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	ends := s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks
-	if !s.inTx || !ends || s.doomed != nil {
+	if !s.inTx || !ends || s.mustRollBack != nil {
 		return false, nil
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
 	if dberr.SQLState(err) == dberr.NoActiveTransaction {
 		s.inTx = false
 	}
-	if s.doomed != nil {
+	if s.mustRollBack != nil {
 		return false, err
 	}
 	return err == nil, nil
@@ -199,13 +199,13 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	case dberr.IsPassing(err): // an error such as a deadlock, which the guard hasn't caused
 		return err
 	}
-	_, byGuard := e.classify(err)
+	_, byGuard := e.classifyError(err)
 	if s := e.conn; !saved && s.session.Leaks && s.textBegan(ctx) {
 		return err
 	}
-	left := e.conn.settings.profile.Answers.LeftNothing(dberr.Failure{
+	left := e.conn.settings.profile.Errors.LeftNothing(dberr.Failure{
 		Err:     err,
-		Query:   e.asked.Query,
+		Query:   e.request.Query,
 		ByGuard: byGuard,
 		InTx:    e.conn.inTx,
 		Saved:   saved,
@@ -218,7 +218,7 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 		return nil
 	}
 	failed := e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence")
-	if failed != nil && e.conn.doomed == nil {
+	if failed != nil && e.conn.mustRollBack == nil {
 		return err
 	}
 	return failed

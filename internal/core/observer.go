@@ -52,8 +52,9 @@ const (
 // Kinds is a set of kinds of events.
 type Kinds uint16
 
-// Unasked are the kinds for an observer that names no kinds. The other kinds are about most of a program's statements.
-const Unasked = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced |
+// DefaultKinds are the kinds for an observer that names no kinds. The other kinds are about most of a program's
+// statements.
+const DefaultKinds = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced |
 	1<<Unanswered)
 
 // Has reports whether the set contains k.
@@ -61,21 +62,21 @@ func (s Kinds) Has(k EventKind) bool { return s>>k&1 != 0 }
 
 // A Listener is an observer with the kinds of events that it gets.
 type Listener struct {
-	Tell  func(ctx context.Context, e Event)
-	Kinds Kinds
+	Report func(ctx context.Context, e Event)
+	Kinds  Kinds
 }
 
 // listen records the kinds of events that observers and the log get. Writes that Observe mode lets through are always
 // logged, because the log is the purpose of Observe mode.
 func (s *Settings) listen(observes bool) {
 	if s.logger != nil {
-		s.told = Unasked
+		s.kinds = DefaultKinds
 	}
 	for _, o := range s.observers {
-		s.told |= o.Kinds
+		s.kinds |= o.Kinds
 	}
-	if s.unheard = observes && !s.told.Has(WouldRefuse); s.unheard {
-		s.told |= 1 << WouldRefuse
+	if s.logsByDefault = observes && !s.kinds.Has(WouldRefuse); s.logsByDefault {
+		s.kinds |= 1 << WouldRefuse
 	}
 }
 
@@ -87,15 +88,15 @@ func (s *Settings) report(ctx context.Context, e Event) {
 	}
 	for _, o := range s.observers {
 		if o.Kinds.Has(e.Kind) {
-			o.Tell(ctx, e)
+			o.Report(ctx, e)
 		}
 	}
 	switch {
 	case e.Kind == WouldRefuse && s.logger != nil:
 		s.logObserved(ctx, s.logger, e)
-	case e.Kind == WouldRefuse && s.unheard:
+	case e.Kind == WouldRefuse && s.logsByDefault:
 		s.logObserved(ctx, slog.Default(), e)
-	case s.logger != nil && Unasked.Has(e.Kind):
+	case s.logger != nil && DefaultKinds.Has(e.Kind):
 		s.factory.Log(ctx, s.logger, e, 0)
 	}
 }

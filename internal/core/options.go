@@ -23,7 +23,7 @@ type Options struct {
 	Statements *int         // prepared statements that a connection caches; nil means the driver's default
 	OnConnect  func() Check // returns the check of new connections; nil if the options set no check
 
-	faults []error
+	errs []error
 }
 
 // OptionsOf applies options in their order. A nil option is invalid.
@@ -40,13 +40,13 @@ func OptionsOf[O ~func(*Options)](all []O) *Options {
 }
 
 // Fail records an invalid option.
-func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
+func (o *Options) Fail(fault error) { o.errs = append(o.errs, fault) }
 
 // A Source supplies the tokens that a write's context lacks: see WithTokenSource. It appends the tokens to given.
 type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
 
 // A Check checks a new connection before the pool gets it. After an error the pool doesn't get the connection.
-type Check func(ctx context.Context, s *Settings, l Link) error
+type Check func(ctx context.Context, s *Settings, l ConnAdapter) error
 
 // A Mode decides whether a write that the guard refuses fails, or is only reported.
 type Mode uint8

@@ -25,7 +25,7 @@ func (s *Conn) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.finished || !s.link.Alive(ctx) {
+	if s.finished || !s.adapter.Alive(ctx) {
 		if err := ctx.Err(); err != nil { // a canceled Ping doesn't mean that the connection is lost
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 
 // Began records that a transaction was begun with ctx, or couldn't be begun because of err.
 func (s *Conn) Began(ctx context.Context, err error) error {
-	s.doomed, s.hold = nil, hold{}
+	s.mustRollBack, s.hold = nil, hold{}
 	if s.inTx = err == nil; err == nil {
 		s.pending = false // the outcome of earlier statements is known
 		s.begun(ctx)
@@ -103,8 +103,8 @@ func (s *Conn) Rollback(tx Tx) error {
 }
 
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
-	guarded := s.guardedTx && !s.link.Closed() // a closed connection sends no COMMIT
-	doomed := s.doomed
+	guarded := s.guardedTx && !s.adapter.Closed() // a closed connection sends no COMMIT
+	doomed := s.mustRollBack
 	s.transaction = transaction{}
 	switch {
 	case !guarded:
@@ -158,7 +158,7 @@ func (s *Conn) followCommit(err error) error {
 // mayCommit reports whether query commits a transaction that was begun before query. In doubt it returns true. A script
 // that begins its own transaction doesn't count, because database/sql may retry the script after losing the connection.
 func mayCommit(query string) bool {
-	switch word := session.FirstWord(query); {
+	switch word := session.FirstKeyword(query); {
 	case word == "":
 		return true
 	case strings.EqualFold(word, "COMMIT"), strings.EqualFold(word, "END"):
@@ -189,7 +189,7 @@ func (s *Conn) muted(ctx context.Context) error {
 // commit writes that were reported as failed.
 func (s *Conn) endTx(end func() error) error {
 	err := end()
-	if err != nil && s.settings.profile.Answers.KeepsTx(err) {
+	if err != nil && s.settings.profile.Errors.KeepsTx(err) {
 		s.endSession()
 	}
 	return err
@@ -198,7 +198,7 @@ func (s *Conn) endTx(end func() error) error {
 // endSession closes the connection, so that the server rolls back an open transaction. The error of Close is ignored.
 func (s *Conn) endSession() {
 	s.finished, s.closed = true, true
-	_ = s.link.Close()
+	_ = s.adapter.Close()
 }
 
 // settle returns the application's error for a statement or COMMIT that failed with err. resent reports whether
@@ -234,17 +234,18 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 func (s *Conn) mayHaveLanded(err error) bool {
 	p := s.settings.profile
 	switch {
-	case basedriver.IsSkip(err), p.answered(err), basedriver.IsBeforeBatch(err):
+	case basedriver.IsSkip(err), p.isResponse(err), basedriver.IsBeforeBatch(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers also return driver.ErrBadConn for statements that were sent: see docs/adr/0013.
-		return p.remote() && !s.link.Open() && !p.BadConnUnsent
+		return p.remote() && !s.adapter.Open() && !p.BadConnUnsent
 	case isInterrupted(err, p.remote()):
 		return !isUnsent(err)
 	case p.Remote && dberr.IsIO(err):
 		return true
 	}
-	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // the link wasn't closed or invalid before
+	// the link wasn't closed or invalid before
+	return dberr.IsSessionEnd(err) || s.adapter.Closed() || s.adapter.Invalid()
 }
 
 // CommitUnanswered reports whether err, of a COMMIT on an unfenced driver, isn't the server's response, so that the
@@ -254,7 +255,7 @@ func CommitUnanswered(d any, err error) bool {
 		return false
 	}
 	p, known := profileOf(d)
-	return known && p.remote() && !p.answered(err) && !isUnsent(err) &&
+	return known && p.remote() && !p.isResponse(err) && !isUnsent(err) &&
 		!dberr.IsCommitRolledBack(err) && !(p.BadConnUnsent && errors.Is(err, driver.ErrBadConn))
 }
 

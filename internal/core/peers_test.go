@@ -46,15 +46,15 @@ func TestPeersAreAskedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, written := 0, 0
-			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 				switch {
 				case strings.HasPrefix(c.Query, "SHOW VARIABLES"):
 					asked++
-					return fakedb.Answer{Rows: tt.peers}, tt.err
+					return fakedb.Response{Rows: tt.peers}, tt.err
 				case strings.HasPrefix(c.Query, "UPDATE"):
 					written++
 				}
-				return fakedb.Answer{Affected: 1}, nil
+				return fakedb.Response{Affected: 1}, nil
 			})
 			if tt.dialect == 0 {
 				tt.dialect = sqlfence.MySQL
@@ -93,12 +93,12 @@ func TestKeptTransactionEndsWithItsSession(t *testing.T) {
 	} {
 		for _, guarded := range []bool{false, true} {
 			conns := map[int]bool{}
-			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 				conns[c.Conn] = true
 				if c.Kind == fakedb.Commit || c.Kind == fakedb.Rollback {
-					return fakedb.Answer{}, refuse
+					return fakedb.Response{}, refuse
 				}
-				return fakedb.Answer{}, nil
+				return fakedb.Response{}, nil
 			})
 			db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 			if err != nil {

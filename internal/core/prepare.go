@@ -17,7 +17,7 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	// Each execution must be inspected if arguments may be options, if the statement may change the session or a
 	// transaction, or if an observer gets Passed events.
 	settings := s.settings
-	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
+	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.kinds.Has(Passed) ||
 		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) ||
 		s.MayExecute(query) {
 		return "", false
@@ -42,15 +42,15 @@ type Form struct {
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
-	if plan.Verdict == guard.Guard && e.asksLedger() &&
+	if plan.Verdict == guard.Guard && e.checksLedger() &&
 		(s.session.LacksFunction() || !e.rewriter().Wrote(plan)) {
 		e.read.Query = query
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}
-	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
+	if v := s.settings.planKind(ctx); v != 0 && plan.Verdict == guard.Guard {
 		e.plan = e.rewriter().PlanFor(query, v) // the executions likely have the same serial and takeover
 	}
-	if decided, err := e.admit(ctx); decided != guarded {
+	if decided, err := e.classifyStatement(ctx); decided != guarded {
 		return Form{Text: e.sent.Query, Escapes: e.sent.Escapes, Inputs: -1}, err
 	}
 	plain := Form{Text: query, Escapes: e.read.Escapes, Inputs: -1}
@@ -60,8 +60,8 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	case reason != nil:
 	case e.plan.Verdict == guard.Refuse:
 		reason = s.settings.refused(&e.plan.Refusal)
-	case e.plan.Several > 0:
-		reason = s.settings.several(e.plan)
+	case e.plan.MultiStatement > 0:
+		reason = s.settings.multiStatementError(e.plan)
 	case !e.plan.Params:
 		return plain, nil
 	default:
@@ -78,9 +78,9 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 // need: some drivers make database/sql prepare a statement for one execution. Otherwise it returns the default form.
 func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	tokens := TokensFrom(ctx)
-	if len(tokens) > 0 && e.with.held.choose(e, tokens) == nil && len(e.with.held.all) > 0 &&
-		(len(e.with.held.all) > 1 || e.plan.Tokenless) {
-		text, added, err = e.plan.Render(rewrite.Values{Tables: e.with.held.values(e)})
+	if len(tokens) > 0 && e.with.tokens.choose(e, tokens) == nil && len(e.with.tokens.all) > 0 &&
+		(len(e.with.tokens.all) > 1 || e.plan.Tokenless) {
+		text, added, err = e.plan.Render(rewrite.Values{Tables: e.with.tokens.values(e)})
 		if err == nil && len(added) > 0 {
 			return text, added, nil
 		}
@@ -91,7 +91,7 @@ func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Ar
 // inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may not count numbered placeholders. Then
 // database/sql must count the arguments, or a missing argument is NULL.
 func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
-	if p := s.settings.profile; len(added) == 0 || p.Answers.CountsArgs.Is() || p.SkipsArgCheck {
+	if p := s.settings.profile; len(added) == 0 || p.Errors.CountsArgs.Is() || p.SkipsArgCheck {
 		return -1
 	}
 	return plan.Inputs

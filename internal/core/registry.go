@@ -24,15 +24,15 @@ type registry struct {
 	// finds resolve the context values that the tables' rules use in addition to tokens.
 	finds []func(*Execution, context.Context) error
 
-	serials  bool // some table has a serial
-	claims   bool // some table has claims
-	locks    bool // some table has locks
-	ledgers  bool // some table has a ledger
-	asks     bool // some table has a ledger, or presents another table's claims
-	optional bool // some table is Optional, or has UnfencedInserts
-	observed bool // some table is observed
-	sealed   bool // some table is Sealed
-	patterns bool // some table is a pattern
+	serials      bool // some table has a serial
+	claims       bool // some table has claims
+	locks        bool // some table has locks
+	ledgers      bool // some table has a ledger
+	checksLedger bool // some table has a ledger, or presents another table's claims
+	optional     bool // some table is Optional, or has UnfencedInserts
+	observed     bool // some table is observed
+	sealed       bool // some table is Sealed
+	patterns     bool // some table is a pattern
 
 	covered covered
 }
@@ -45,7 +45,7 @@ func (r *registry) add(t *Table) {
 	r.claims = r.claims || t.Rules.Claim != ""
 	r.locks = r.locks || t.Rules.Lock.By != ""
 	r.ledgers = r.ledgers || t.HasLedger()
-	r.asks = r.asks || t.Rules.Ledger
+	r.checksLedger = r.checksLedger || t.Rules.Ledger
 	r.optional = r.optional || t.Optional || t.Rules.UnfencedInserts
 	r.sealed = r.sealed || t.Rules.Sealed
 	r.observed = r.observed || t.Mode == Observe
@@ -82,8 +82,8 @@ func (r *registry) table(p *rewrite.Plan, i int) *Table {
 	return r.coveredTable(p, i)
 }
 
-// variant returns the plan's variant for the context's serial and takeover.
-func (r *registry) variant(ctx context.Context) (v guard.Variant) {
+// planKind returns the plan's variant for the context's serial and takeover.
+func (r *registry) planKind(ctx context.Context) (v guard.PlanKind) {
 	if !r.serials && !r.claims {
 		return 0
 	}
@@ -121,13 +121,14 @@ func (r *registry) refused(why *guard.Refusal) error {
 	return r.factory.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
 }
 
-// several returns the error of a multi-statement string that can't be guarded in the way in which it is sent.
-func (r *registry) several(p *rewrite.Plan) error {
+// multiStatementError returns the error of a multi-statement string that can't be guarded in the way in which it is
+// sent.
+func (r *registry) multiStatementError(p *rewrite.Plan) error {
 	return r.factory.Unguardable(Unguarded{
 		Table: r.table(p, 0).Name,
 		Reason: "it writes to a registered table and is one of several statements in one text, which only an Exec " +
 			"without arguments runs, where no table is observed; send each by itself",
-		Offset: p.Several,
+		Offset: p.MultiStatement,
 	}, nil)
 }
 

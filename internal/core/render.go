@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// render builds the guarded statement to send, or refuses a statement that can't be built.
-func (e *Execution) render() (outcome, error) {
+// buildSQL builds the guarded statement to send, or refuses a statement that can't be built.
+func (e *Execution) buildSQL() (outcome, error) {
 	given := e.read.Args[e.read.options:]
 	e.read.keeps = e.mayKeep()
 	e.with.values.Literal = e.needsLiteral(given)
@@ -30,7 +30,8 @@ func (e *Execution) render() (outcome, error) {
 // mayKeep reports whether the adapter may cache the prepared statement, with the guard's values as arguments. The
 // application itself keeps its prepared statements.
 func (e *Execution) mayKeep() bool {
-	return !e.Observes() && e.read.Stmt == nil && e.read.options == 0 && e.conn.link.Keeps(e.read.Query, e.plan, e.rows)
+	return !e.Observes() && e.read.Stmt == nil && e.read.options == 0 &&
+		e.conn.adapter.Keeps(e.read.Query, e.plan, e.rows)
 }
 
 // Keeps reports whether the adapter may cache the sent statement prepared, because other values of the guard don't
@@ -52,18 +53,18 @@ func (e *Execution) write() error {
 	// In the common case of one table and one token the values stay on the stack.
 	var token [1]rewrite.Token
 	var table [1]rewrite.TableValues
-	if len(e.plan.Tables) == 1 && len(e.with.held.all) <= 1 && e.with.held.rows == nil {
+	if len(e.plan.Tables) == 1 && len(e.with.tokens.all) <= 1 && e.with.tokens.rows == nil {
 		t := e.table(0)
-		for i := range e.with.held.all {
-			token[i] = t.value(e.with.held.all[i])
+		for i := range e.with.tokens.all {
+			token[i] = t.value(e.with.tokens.all[i])
 		}
-		table[0] = t.values(token[:len(e.with.held.all)])
+		table[0] = t.values(token[:len(e.with.tokens.all)])
 		if t.Rules.Sealed {
 			table[0].Unsealed = e.unseals(t)
 		}
 		v.Tables = table[:]
 	} else {
-		v.Tables = e.with.held.values(e)
+		v.Tables = e.with.tokens.values(e)
 	}
 	text, added, err := e.plan.Render(v)
 	if err != nil {
@@ -82,7 +83,7 @@ func (e *Execution) write() error {
 // splitsAdded is [Execution.maySplit] for the guard's own arguments. As literals the guard's values are ASCII in such a
 // session.
 func (e *Execution) splitsAdded() bool {
-	interpolates := e.asked.Stmt == nil && e.conn.session.HasCharset()
+	interpolates := e.request.Stmt == nil && e.conn.session.HasCharset()
 	return interpolates && slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool {
 		return a.Again == 0 && splits(e.sent.Args[e.read.options+a.Number-1])
 	})
@@ -90,7 +91,7 @@ func (e *Execution) splitsAdded() bool {
 
 // learnKeys gives the plan the unique keys of the table that a REPLACE writes to.
 func (e *Execution) learnKeys(ctx context.Context) error {
-	keys, err := e.conn.session.UniqueKeys(ctx, (*asking)(e.conn), *e.plan.Replaces())
+	keys, err := e.conn.session.UniqueKeys(ctx, (*queryable)(e.conn), *e.plan.Replaces())
 	if err == nil {
 		e.plan = e.plan.Knowing(keys)
 	}
@@ -107,7 +108,7 @@ func (e *Execution) forgetKeys() {
 // merge returns the statement's arguments, with the guard's added arguments in their places.
 func (e *Execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
 	given := e.read.Args[e.read.options:]
-	args := append(e.conn.room(len(e.read.Args)+len(added)), e.read.Args[:e.read.options]...)
+	args := append(e.conn.argBuffer(len(e.read.Args)+len(added)), e.read.Args[:e.read.options]...)
 	taken := 0
 	for i, a := range added {
 		before := a.Number - 1 - i // number of the statement's own arguments before a

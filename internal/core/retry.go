@@ -23,7 +23,7 @@ var DefaultRetrying = Retrying{Attempts: 10, Backoff: 10 * time.Millisecond, Max
 // Run calls once, which runs a transaction, until it succeeds or reports that a retry is useless, until the attempts
 // are used up, or until ctx has ended.
 func (r Retrying) Run(ctx context.Context, once func() (again bool, err error)) error {
-	backoff := dberr.Backoff{Pause: r.Backoff, Max: r.MaxBackoff}
+	backoff := dberr.Backoff{Next: r.Backoff, Max: r.MaxBackoff}
 	for n := 1; ; n++ {
 		again, err := once()
 		if err == nil {

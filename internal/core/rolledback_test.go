@@ -40,11 +40,11 @@ func TestRolledBackTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fail := true
-			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 				if fail && c.Kind != fakedb.Begin && strings.Contains(c.Query, strings.Fields(tt.victim)[1]) && strings.HasPrefix(c.Query, "UPDATE") {
-					return fakedb.Answer{}, tt.err
+					return fakedb.Response{}, tt.err
 				}
-				return fakedb.Answer{Affected: 1}, nil
+				return fakedb.Response{Affected: 1}, nil
 			})
 			if tt.dialect == 0 {
 				tt.dialect = sqlfence.MySQL
@@ -103,11 +103,11 @@ func wantRolledBack(t *testing.T, want bool, cause error, do func() error) {
 func TestRetryOfRolledBackTransaction(t *testing.T) {
 	for _, number := range []uint16{1213, 1020, 1205, 1047} {
 		runs := 0
-		base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+		base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 			if runs == 1 && strings.HasPrefix(c.Query, "UPDATE") {
-				return fakedb.Answer{}, &mysqlError{number, "not now"}
+				return fakedb.Response{}, &mysqlError{number, "not now"}
 			}
-			return fakedb.Answer{Affected: 1}, nil
+			return fakedb.Response{Affected: 1}, nil
 		})
 		db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // A sealing records how a statement writes to tables that may be sealed.
 type sealing struct {
-	proves   bool // some table is written as sealed
+	presents bool // some table is written as sealed
 	unsealed bool // some table is written as not sealed
 }
 
@@ -22,7 +22,7 @@ type sealing struct {
 func (e *Execution) unseals(t *Table) bool {
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)
-	s.unsealed, s.proves = s.unsealed || !proves, s.proves || proves
+	s.unsealed, s.presents = s.unsealed || !proves, s.presents || proves
 	return !proves
 }
 
@@ -46,8 +46,8 @@ func (e *Execution) maySeal(name string) bool {
 
 // The messages of a seal's triggers, in every database. The error code selects the pattern.
 var (
-	saysStale     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
-	saysNotIssued = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
+	stalePattern     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
+	notIssuedPattern = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
 )
 
 // isCalled reports whether the table has this name in the database.
@@ -60,17 +60,17 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	switch refused {
 	case sqltext.NoSealRefusal, sqltext.NotSealed:
 		return err, false
-	case sqltext.NotProven:
+	case sqltext.NoToken:
 		return s.unprovenWrite(sqltext.SealOf(err), err), true
-	case sqltext.SerialKept:
+	case sqltext.SerialNotAdvanced:
 		table, _ := s.sealedTable(sqltext.SealOf(err))
 		return &Refusal{Sentinel: ErrNoSerial, Err: err, Table: table,
 			Reason: fmt.Sprintf("table %q is sealed, and the write didn't raise its serial "+
 				"(docs/sealed.md)", table)}, true
 	}
-	says := saysStale
+	says := stalePattern
 	if refused == sqltext.NotIssuable {
-		says = saysNotIssued
+		says = notIssuedPattern
 	}
 	var name string
 	var token, current int64
@@ -79,7 +79,7 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	}
 	table, resource := s.sealedTable(name)
 	compared := Compared{Table: table, Token: Token{resource, token}, Current: current}
-	if refused == sqltext.StaleProof {
+	if refused == sqltext.StaleToken {
 		return s.factory.Stale(compared, err), true
 	}
 	return s.factory.NotIssued(compared, err), true

@@ -44,21 +44,21 @@ var (
 func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)
-	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	s.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Response, error) {
 		kind := kindOf(call.Query)
 		s.sent += kind
 		switch {
 		case kind == "?":
 			facts, err := s.facts()
-			return fakedb.Answer{Rows: [][]any{{facts}}}, err
+			return fakedb.Response{Rows: [][]any{{facts}}}, err
 		case kind == "u" && s.sealed:
-			return fakedb.Answer{}, notProven
+			return fakedb.Response{}, notProven
 		case kind == "s" && !s.sealed:
-			return fakedb.Answer{}, notNegative
+			return fakedb.Response{}, notNegative
 		}
-		return fakedb.Answer{Affected: 1}, nil
+		return fakedb.Response{Affected: 1}, nil
 	})
-	s.Facts = func(query string) (string, error) { s.sent += kindOf(query); return s.facts() }
+	s.Capabilities = func(query string) (string, error) { s.sent += kindOf(query); return s.facts() }
 	db, err := sqlfence.OpenDB(s.DB, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +180,8 @@ func TestSealingIsNoticed(t *testing.T) {
 // raising returns a function that returns the application's error if an unguarded statement fails with cause.
 func raising(t *testing.T) func(cause error) error {
 	var raised error
-	db, err := sqlfence.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) {
-		return fakedb.Answer{}, raised
+	db, err := sqlfence.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Response, error) {
+		return fakedb.Response{}, raised
 	}), sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("shop.Books", sqlfence.RowFence("mark"), sqlfence.Resource("shelf"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
@@ -247,13 +247,13 @@ func TestSealsRefusalsCannotBeForged(t *testing.T) {
 // If the database doesn't confirm a seal's refusal, the write fails, and its form stays.
 func TestARefusalIsAQuestion(t *testing.T) {
 	sent := ""
-	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Response, error) {
 		kind := kindOf(call.Query)
 		sent += kind
 		if kind == "u" {
-			return fakedb.Answer{}, notProven // from a function that throws the seal's code
+			return fakedb.Response{}, notProven // from a function that throws the seal's code
 		}
-		return fakedb.Answer{Columns: []string{"sealed"}}, nil
+		return fakedb.Response{Columns: []string{"sealed"}}, nil
 	}), sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
@@ -304,11 +304,11 @@ func TestSealedOnSQLite(t *testing.T) {
 // The query has the table's name as registered, because MySQL may distinguish capital letters.
 func TestSealOfTableInCapitals(t *testing.T) {
 	asked := ""
-	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Response, error) {
 		if strings.Contains(call.Query, "information_schema.triggers") {
 			asked = call.Query
 		}
-		return fakedb.Answer{Columns: []string{"any"}}, nil
+		return fakedb.Response{Columns: []string{"any"}}, nil
 	}), sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("Shop.Books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)

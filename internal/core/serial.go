@@ -29,7 +29,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	case e.rows && !plan.Returns:
 		return t.unguardable(nil, "a query that returns no rows doesn't show whether it reached a row; run it with "+
 			"Exec, or add RETURNING")
-	case !e.rows && plan.Returns && !e.conn.settings.profile.Answers.CountsRows.Is():
+	case !e.rows && plan.Returns && !e.conn.settings.profile.Errors.CountsRows.Is():
 		return t.unguardable(nil, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
 			"Query, or leave RETURNING out")
 	}

@@ -39,7 +39,7 @@ const (
 
 // know queries the facts about the server and the session that the connection doesn't know yet.
 func (s *Conn) know(ctx context.Context, m session.Moment) error {
-	err := s.session.Know(ctx, (*asking)(s), m)
+	err := s.session.Know(ctx, (*queryable)(s), m)
 	if err == nil {
 		return nil
 	}
@@ -49,31 +49,31 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	return err
 }
 
-// asking sends the package's own queries. It returns driver.ErrBadConn on a lost connection, so that database/sql
+// queryable sends the package's own queries. It returns driver.ErrBadConn on a lost connection, so that database/sql
 // retries on another connection.
-type asking Conn
+type queryable Conn
 
-func (a *asking) ready(ctx context.Context) error {
+func (a *queryable) ready(ctx context.Context) error {
 	if a.inTx {
 		return ctx.Err() // pgx would return driver.ErrBadConn
 	}
 	return (*Conn)(a).ready(ctx)
 }
 
-func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
+func (a *queryable) Query(ctx context.Context, query string) ([][]string, error) {
 	if err := a.ready(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := a.link.Query(ctx, sqltext.Whole(a.settings.profile.Session.Text, query))
+	rows, err := a.adapter.Query(ctx, sqltext.Whole(a.settings.profile.Session.Text, query))
 	(*Conn)(a).FollowRollback(err)
 	return rows, err
 }
 
-func (a *asking) Exec(ctx context.Context, query string) error {
+func (a *queryable) Exec(ctx context.Context, query string) error {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
-	err := a.link.Exec(ctx, query)
+	err := a.adapter.Exec(ctx, query)
 	(*Conn)(a).FollowRollback(err)
 	return err
 }
@@ -113,7 +113,7 @@ func (s *Conn) refusedServer(r *session.Refusal) error {
 // CheckServer queries the facts that guards rely on, and returns why guarded writes are refused on the server. err is
 // why the facts are unknown.
 func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err error) {
-	err = s.session.Know(ctx, (*asking)(s), session.Moment{})
+	err = s.session.Know(ctx, (*queryable)(s), session.Moment{})
 	if errors.As(err, &refusal) {
 		return refusal, nil
 	}
@@ -128,7 +128,7 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	if err := e.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
 	}
-	if e.plan.Several > 0 || s.session.InQuestion(e.plan.Ignores) {
+	if e.plan.MultiStatement > 0 || s.session.NeedsCheck(e.plan.Ignores) {
 		if err := e.checkSession(ctx); err != nil {
 			return err
 		}
@@ -136,14 +136,14 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	if e.plan.Unsettles {
 		s.Follow(ctx, e.read.Query)
 	}
-	switch facts := &s.session.Facts; {
+	switch facts := &s.session.Capabilities; {
 	case facts.Unfit != "":
 		return e.table(0).unguardable(nil, facts.Unfit)
 	case s.session.HasCharset() && reading != lex.EscapesUnknown && reading != facts.Escapes:
 		return e.table(0).unguardable(nil, lex.AmbiguousQuote)
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
 		return e.table(0).unguardable(nil, assignsTwice)
-	case facts.AssignsUnseen && e.plan.ReadsAssigned:
+	case facts.SetReadsOldRow && e.plan.ReadsAssigned:
 		return e.table(0).unguardable(nil, fmt.Sprintf(assignsKey, facts.Known))
 	case e.rows && s.settings.profile.RowsUnfit != "":
 		return e.table(0).unguardable(nil, s.settings.profile.RowsUnfit)
@@ -156,7 +156,7 @@ func (e *Execution) checkServer(ctx context.Context) error {
 // checkSession refuses a write if the session has, or may have, another ledger, a view or a narrow column in the place
 // of a guard's object.
 func (e *Execution) checkSession(ctx context.Context) error {
-	if err := e.checkHome(ctx); err != nil {
+	if err := e.checkSchema(ctx); err != nil {
 		return err
 	}
 	if err := e.checkNarrow(ctx); err != nil {
@@ -165,14 +165,14 @@ func (e *Execution) checkSession(ctx context.Context) error {
 	return e.checkViews()
 }
 
-// asksLedger reports whether the guard checks the ledger.
-func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).HasLedger) >= 0 }
+// checksLedger reports whether the guard checks the ledger.
+func (e *Execution) checksLedger() bool { return e.registry.ledgers && e.find((*Table).HasLedger) >= 0 }
 
 // know queries the facts that the connection doesn't know yet, and plans the statement again if the facts change its
 // guard.
 func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	s := e.conn
-	m.Ledger = e.asksLedger()
+	m.Ledger = e.checksLedger()
 	if err := s.know(ctx, m); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (e *Execution) know(ctx context.Context, m session.Moment) error {
 		return e.missingFunction(ctx, nil)
 	}
 	if r := e.rewriter(); !r.Wrote(e.plan) { // another connection may have found the function
-		e.plan = r.PlanFor(e.read.Query, e.read.variant)
+		e.plan = r.PlanFor(e.read.Query, e.read.planKind)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 		if strings.Join(numbers, "") == "" {
 			continue
 		}
-		column, typ, err := s.session.Narrow(ctx, (*asking)(s), t.spelled, numbers)
+		column, typ, err := s.session.Narrow(ctx, (*queryable)(s), t.spelled, numbers)
 		if err == nil && column != "" { // only a narrow column depends on the session's current settings
 			err = s.know(ctx, session.Moment{InTx: s.inTx, Settings: true})
 		}
@@ -212,25 +212,25 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 	return nil
 }
 
-// checkHome refuses a write that needs the ledger if the session finds, or may find before the write, another ledger
+// checkSchema refuses a write that needs the ledger if the session finds, or may find before the write, another ledger
 // than its pool's.
-func (e *Execution) checkHome(ctx context.Context) error {
+func (e *Execution) checkSchema(ctx context.Context) error {
 	s := e.conn
 	i := e.find((*Table).HasLedger)
 	switch {
 	case i < 0:
 		return nil
-	case e.plan.Several > 0 && s.session.MayMove(e.read.Query):
+	case e.plan.MultiStatement > 0 && s.session.MayChangeLedger(e.read.Query):
 		return e.table(i).unguardable(nil, "the text may change where the session finds names (search_path) "+
 			"before it writes; send each statement by itself")
 	}
-	return s.checkHome(ctx, e.table(i).Name)
+	return s.checkSchema(ctx, e.table(i).Name)
 }
 
-// checkHome refuses a statement that needs the ledger if the session finds another ledger than its pool's.
-func (s *Conn) checkHome(ctx context.Context, table string) error {
-	err := s.session.CheckHome(ctx, (*asking)(s))
-	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
+// checkSchema refuses a statement that needs the ledger if the session finds another ledger than its pool's.
+func (s *Conn) checkSchema(ctx context.Context, table string) error {
+	err := s.session.CheckSchema(ctx, (*queryable)(s))
+	if moved := (*session.SchemaChanged)(nil); errors.As(err, &moved) {
 		return s.settings.unguardable(nil, table, moved.Error())
 	}
 	return err
@@ -264,12 +264,13 @@ func (e *Execution) checkViews() error {
 	return nil
 }
 
-// checkOwn is checkHome for a statement of sqlfence's packages, if the statement names one of sqlfence's tables.
-func (s *Conn) checkOwn(ctx context.Context, query string) error {
-	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.Text, "s", query) == query {
+// checkOwnTables is checkSchema for a statement of sqlfence's packages, if the statement names one of sqlfence's
+// tables.
+func (s *Conn) checkOwnTables(ctx context.Context, query string) error {
+	if !s.session.MayHaveChangedLedger() || sqltext.Place(s.settings.profile.Text, "s", query) == query {
 		return nil
 	}
-	return s.checkHome(ctx, sqltext.LedgerTable)
+	return s.checkSchema(ctx, sqltext.LedgerTable)
 }
 
 // checkApart refuses a write that compares a token with the ledger if the ledger's lock doesn't block the clients of
@@ -277,7 +278,7 @@ func (s *Conn) checkOwn(ctx context.Context, query string) error {
 // reason.
 func (e *Execution) checkApart(apart string) error {
 	for i := range e.plan.Tables {
-		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
+		if t := e.table(i); t.Rules.Ledger && len(e.with.tokens.of(i)) > 0 {
 			rule := "Ledger"
 			if t.ClaimOf != "" {
 				rule = "ClaimOf"
@@ -292,7 +293,7 @@ func (e *Execution) checkApart(apart string) error {
 // GBK, Big5 or Shift JIS the byte and the escape may be one character. An argument that the driver writes into the SQL
 // string could then end its own string literal, or the driver could find a placeholder inside of a literal.
 func (e *Execution) maySplit() bool {
-	return len(e.asked.Args) > 0 && (escapedBehind(e.asked.Query) || slices.ContainsFunc(e.asked.Args, splits))
+	return len(e.request.Args) > 0 && (escapedAfter(e.request.Query) || slices.ContainsFunc(e.request.Args, splits))
 }
 
 func splits(a driver.NamedValue) bool {
@@ -300,14 +301,14 @@ func splits(a driver.NamedValue) bool {
 	case nil, int64, uint64, float64, bool, time.Time:
 		return false
 	case string:
-		return escapedBehind(v)
+		return escapedAfter(v)
 	case []byte:
-		return escapedBehind(v)
+		return escapedAfter(v)
 	}
 	return true
 }
 
-func escapedBehind[T string | []byte](text T) bool {
+func escapedAfter[T string | []byte](text T) bool {
 	for i := 1; i < len(text); i++ {
 		if text[i-1] >= utf8.RuneSelf && strings.IndexByte("'\"\\\x00\n\r\x1a", text[i]) >= 0 {
 			return true

@@ -18,17 +18,18 @@ import (
 
 // Settings are the checked options of one database. All connections share them. They are safe for concurrent use.
 type Settings struct {
-	profile   profile
-	schema    string    // schema of sqlfence's tables, as the database stores it; empty if the search path finds them
-	registry            // all tables
-	enforced  *registry // tables that aren't observed; nil if nothing is enforced
-	bypass    string    // the reason of WithoutGuards; empty without this option
-	observers []Listener
-	logger    *slog.Logger
-	source    Source // nil without WithTokenSource
-	unheard   bool   // the default logger gets the writes that Observe mode lets through
-	told      Kinds  // kinds of events for the observers and the log
-	tally     tally  // counts the writes that Observe mode lets through, for the log
+	profile profile
+	// schema of sqlfence's tables, as the database stores it; empty if the search path finds them
+	schema        string
+	registry                // all tables
+	enforced      *registry // tables that aren't observed; nil if nothing is enforced
+	bypass        string    // the reason of WithoutGuards; empty without this option
+	observers     []Listener
+	logger        *slog.Logger
+	source        Source // nil without WithTokenSource
+	logsByDefault bool   // the default logger gets the writes that Observe mode lets through
+	kinds         Kinds  // kinds of events for the observers and the log
+	tally         tally  // counts the writes that Observe mode lets through, for the log
 
 	wanted session.Wants // facts that connections query
 
@@ -55,8 +56,8 @@ func NewSettings(o *Options, factory ErrorFactory, bases ...any) (*Settings, err
 	s.findSchema(o)
 	s.addTables(o)
 	s.listen(o.Mode == Observe || s.observed)
-	if len(o.faults) > 0 {
-		return nil, &optionsError{o.faults}
+	if len(o.errs) > 0 {
+		return nil, &optionsError{o.errs}
 	}
 	return s, nil
 }
@@ -110,7 +111,7 @@ func (s *Settings) addTables(o *Options) {
 		if len(faults) > 0 {
 			continue
 		}
-		t.asked = []string{t.tokenName("")}
+		t.sourceNames = []string{t.tokenName("")}
 		if !t.ModeSet {
 			t.Mode = o.Mode
 		}
@@ -221,8 +222,8 @@ func (s *Settings) bypassReason(ctx context.Context) (string, bool) {
 }
 
 // optionsError holds the errors of one database's options. It is ErrInvalid.
-type optionsError struct{ faults []error }
+type optionsError struct{ errs []error }
 
-func (e *optionsError) Error() string        { return fmt.Sprintf("sqlfence: %v", errors.Join(e.faults...)) }
+func (e *optionsError) Error() string        { return fmt.Sprintf("sqlfence: %v", errors.Join(e.errs...)) }
 func (e *optionsError) Is(target error) bool { return target == ErrInvalid }
-func (e *optionsError) Unwrap() []error      { return e.faults }
+func (e *optionsError) Unwrap() []error      { return e.errs }

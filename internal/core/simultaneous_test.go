@@ -33,19 +33,19 @@ func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, written := 0, 0
-			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+			base := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 				switch {
 				case strings.HasPrefix(c.Query, "SHOW VARIABLES"):
 					asked++
 					if tt.mode == nil {
 						tt.mode = [][]any{{"sql_mode", "ANSI"}}
 					}
-					return fakedb.Answer{Rows: tt.mode}, tt.err
+					return fakedb.Response{Rows: tt.mode}, tt.err
 				case strings.HasPrefix(c.Query, "SHOW COLUMNS"):
 				case strings.Contains(c.Query, " books "):
 					written++
 				}
-				return fakedb.Answer{Affected: 1}, nil
+				return fakedb.Response{Affected: 1}, nil
 			})
 			db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("books", tt.rule))
 			if err != nil {

@@ -16,11 +16,11 @@ func (e *Execution) lacks(given []Token) (names []string, first *Table) {
 	for i := range e.plan.Tables {
 		t := e.table(i)
 		switch {
-		case !e.asksFor(i, given):
+		case !e.callsSource(i, given):
 		case names == nil:
-			names, first = t.asked, t
-		case !slices.Contains(names, t.asked[0]):
-			names = append(slices.Clip(names), t.asked[0])
+			names, first = t.sourceNames, t
+		case !slices.Contains(names, t.sourceNames[0]):
+			names = append(slices.Clip(names), t.sourceNames[0])
 		}
 	}
 	return names, first
@@ -31,10 +31,10 @@ func (t *Table) lacks(given []Token) bool {
 	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
 }
 
-// asksFor reports whether the token source is called for tokens of the plan's table i. It isn't called for a write that
-// claims or adds rows of a table with Claim, because such a write needs no token, nor for the claims of another table.
-// For a table with a fence column it is called even if the token is optional.
-func (e *Execution) asksFor(i int, given []Token) bool {
+// callsSource reports whether the token source is called for tokens of the plan's table i. It isn't called for a write
+// that claims or adds rows of a table with Claim, because such a write needs no token, nor for the claims of another
+// table. For a table with a fence column it is called even if the token is optional.
+func (e *Execution) callsSource(i int, given []Token) bool {
 	t := e.table(i)
 	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
 }
@@ -45,7 +45,7 @@ func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) 
 	if names == nil {
 		return nil, nil
 	}
-	got, err := e.conn.settings.source(ctx, e.roomForSupply(), names)
+	got, err := e.conn.settings.source(ctx, e.supplyBuffer(), names)
 	if err != nil {
 		return nil, &sourceError{t.Name, err}
 	}
@@ -70,9 +70,9 @@ func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) 
 	return got, nil
 }
 
-// roomForSupply returns an empty list for the tokens of the token source. An Exec, which mostly needs one token, reuses
+// supplyBuffer returns an empty list for the tokens of the token source. An Exec, which mostly needs one token, reuses
 // the connection's list. A query gets a new list, because its rows use the tokens later.
-func (e *Execution) roomForSupply() []Token {
+func (e *Execution) supplyBuffer() []Token {
 	if e.rows {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (e *Execution) roomForSupply() []Token {
 // wants reports whether a token of this name is for a table that lacks a token in given.
 func (e *Execution) wants(given []Token, name string) bool {
 	for i := range e.plan.Tables {
-		if e.asksFor(i, given) && e.table(i).takes(name) {
+		if e.callsSource(i, given) && e.table(i).takes(name) {
 			return true
 		}
 	}

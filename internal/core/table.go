@@ -28,14 +28,14 @@ type Table struct {
 	Rules   rewrite.Table
 	ClaimOf string // the registered name of the table with the claims; empty without the rule ClaimOf
 
-	factory ErrorFactory
-	spelled session.Name
-	asked   []string // the token's name, as the token source gets it
-	faults  []error
+	factory     ErrorFactory
+	spelled     session.Name
+	sourceNames []string // the token's name, as the token source gets it
+	errs        []error
 }
 
 // Fail records an invalid rule.
-func (t *Table) Fail(fault error) { t.faults = append(t.faults, fault) }
+func (t *Table) Fail(fault error) { t.errs = append(t.errs, fault) }
 
 // failIf records an invalid rule if a condition holds.
 func (t *Table) failIf(invalid bool, fault string) {
@@ -76,7 +76,7 @@ func (t *Table) check(db *dialect.Database) []error {
 	}
 	t.checkSealed()
 	if db == nil {
-		return t.faults
+		return t.errs
 	}
 	t.readNames(db.Dialect)
 	t.failIf(t.Rules.Pattern && (t.Rules.Sealed || t.Rules.Claim != "" || t.Rules.Exempt),
@@ -84,7 +84,7 @@ func (t *Table) check(db *dialect.Database) []error {
 	if t.Rules.Name != "" {
 		t.nameResource()
 	}
-	return t.faults
+	return t.errs
 }
 
 // checkExempt checks that an exempt table has no second rule.
@@ -209,7 +209,7 @@ func (t *Table) nameResource() {
 		t.Resource = strings.TrimPrefix(t.Rules.Schema+"."+t.Rules.Name, ".")
 	}
 	t.Resource = nfc.String(t.Resource)
-	if fault := NameFault(t.Resource); fault != "" {
+	if fault := NameDefect(t.Resource); fault != "" {
 		t.Fail(fmt.Errorf("its name can't be the name of its tokens: %s; set another with Resource", fault))
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	logPause    = time.Minute // time between two log records about one statement
+	logInterval = time.Minute // time between two log records about one statement
 	mostTallied = 1000        // maximum number of statements that are counted separately
 	mostOfText  = 1 << 10     // bytes of a statement's text that are stored
 )
@@ -20,8 +20,8 @@ const (
 // A tally counts the statements that Observe lets through, so that the log has a record for each different statement,
 // not for each write. It forgets a statement that was not sent for a minute.
 type tally struct {
-	mu   sync.Mutex
-	seen map[tallied]*count
+	mu     sync.Mutex
+	counts map[tallied]*count
 }
 
 // A tallied is the key of the writes that are counted together.
@@ -45,19 +45,19 @@ func (s *Settings) logObserved(ctx context.Context, logger *slog.Logger, e Event
 		of.text = strings.ToValidUTF8(of.text[:mostOfText], "") + "…"
 	}
 	t.mu.Lock()
-	if t.seen == nil {
-		t.seen = make(map[tallied]*count)
+	if t.counts == nil {
+		t.counts = make(map[tallied]*count)
 	}
-	c := t.seen[of]
-	if c == nil && len(t.seen) >= mostTallied {
+	c := t.counts[of]
+	if c == nil && len(t.counts) >= mostTallied {
 		of = tallied{text: "(other statements)"}
-		c = t.seen[of]
+		c = t.counts[of]
 	}
 	first := c == nil
 	if first {
-		t.seen[of] = new(count)
-		if len(t.seen) == 1 {
-			time.AfterFunc(logPause, func() { s.logTally(logger) })
+		t.counts[of] = new(count)
+		if len(t.counts) == 1 {
+			time.AfterFunc(logInterval, func() { s.logTally(logger) })
 		}
 	} else {
 		e.Query, e.Sent, e.Tokens = of.text, "", nil
@@ -74,16 +74,16 @@ func (s *Settings) logTally(logger *slog.Logger) {
 	t := &s.tally
 	var lines []count
 	t.mu.Lock()
-	for of, c := range t.seen {
+	for of, c := range t.counts {
 		if c.times == 0 {
-			delete(t.seen, of)
+			delete(t.counts, of)
 			continue
 		}
 		lines = append(lines, *c)
 		*c = count{}
 	}
-	if len(t.seen) > 0 {
-		time.AfterFunc(logPause, func() { s.logTally(logger) })
+	if len(t.counts) > 0 {
+		time.AfterFunc(logInterval, func() { s.logTally(logger) })
 	}
 	t.mu.Unlock()
 	slices.SortFunc(lines, func(a, b count) int { return strings.Compare(a.last.Query, b.last.Query) })

@@ -54,14 +54,14 @@ func (t Token) Validate() error {
 // ValidateName returns nil for a name that a token can carry, once it is in Unicode's normalization form C, else an
 // error that wraps [ErrInvalid].
 func ValidateName(name string) error {
-	if fault := NameFault(nfc.String(name)); fault != "" {
+	if fault := NameDefect(nfc.String(name)); fault != "" {
 		return fmt.Errorf("%w: %s", ErrInvalid, fault)
 	}
 	return nil
 }
 
-// NameFault returns why a name in normalization form C is no valid token name; empty for a valid name.
-func NameFault(name string) string {
+// NameDefect returns why a name in normalization form C is no valid token name; empty for a valid name.
+func NameDefect(name string) string {
 	switch {
 	case name == "":
 		return "a token's name is empty"
@@ -69,7 +69,7 @@ func NameFault(name string) string {
 		return fmt.Sprintf("a token's name has %d bytes, at most %d are allowed", len(name), MaxName)
 	case strings.IndexByte(name, 0) >= 0:
 		return fmt.Sprintf("token name %q contains a NUL byte", name)
-	case name == sqltext.FloorName:
+	case name == sqltext.LowerBoundName:
 		return fmt.Sprintf("the token name %q is that of the ledger's floor", name)
 	case !utf8.ValidString(name):
 		return fmt.Sprintf("token name %q is not valid UTF-8", name)

@@ -7,15 +7,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// heldTokens are the resolved tokens of a plan's tables, in the order of the tables.
-type heldTokens struct {
+// resolvedTokens are the resolved tokens of a plan's tables, in the order of the tables.
+type resolvedTokens struct {
 	all   []Token
 	first []int   // index in all of each table's first token; nil if the plan has one table
 	rows  [][]int // for each table and row to insert, the index of the row's token among the table's; nil for one token
 }
 
 // find looks up the tokens of the plan's tables, in the context and in the source.
-func (h *heldTokens) find(ctx context.Context, e *Execution) error {
+func (h *resolvedTokens) find(ctx context.Context, e *Execution) error {
 	given := TokensFrom(ctx)
 	if e.conn.settings.source == nil {
 		return h.choose(e, given)
@@ -36,7 +36,7 @@ func (h *heldTokens) find(ctx context.Context, e *Execution) error {
 }
 
 // choose selects the tokens of the plan's tables from given.
-func (h *heldTokens) choose(e *Execution, given []Token) (err error) {
+func (h *resolvedTokens) choose(e *Execution, given []Token) (err error) {
 	if len(e.plan.Tables) == 1 {
 		h.all, err = e.table(0).tokens(given, e.needsToken(0))
 		return err
@@ -69,13 +69,13 @@ func (e *Execution) needsToken(i int) bool {
 
 // drop removes all tokens: in Observe mode a write increments serials even if it would be refused because it lacks a
 // token.
-func (h *heldTokens) drop() {
+func (h *resolvedTokens) drop() {
 	h.all, h.rows = nil, nil
 	clear(h.first)
 }
 
 // of returns the tokens of the plan's table i.
-func (h *heldTokens) of(i int) []Token {
+func (h *resolvedTokens) of(i int) []Token {
 	lo, hi := 0, len(h.all)
 	if i < len(h.first) {
 		lo = h.first[i]
@@ -87,7 +87,7 @@ func (h *heldTokens) of(i int) []Token {
 }
 
 // tableOf returns the index of the plan's table that a token is for.
-func (h *heldTokens) tableOf(token int) int {
+func (h *resolvedTokens) tableOf(token int) int {
 	i := max(0, len(h.first)-1)
 	for i > 0 && token < h.first[i] {
 		i--
@@ -96,7 +96,7 @@ func (h *heldTokens) tableOf(token int) int {
 }
 
 // addRows records, for each row to insert into a table, the table's token that covers the row.
-func (h *heldTokens) addRows(i, tables int, rows []int) {
+func (h *resolvedTokens) addRows(i, tables int, rows []int) {
 	if h.rows == nil {
 		h.rows = make([][]int, tables)
 	}
@@ -104,7 +104,7 @@ func (h *heldTokens) addRows(i, tables int, rows []int) {
 }
 
 // values returns the tokens of all tables of the plan, in the form that package rewrite builds a guard from.
-func (h *heldTokens) values(e *Execution) []rewrite.TableValues {
+func (h *resolvedTokens) values(e *Execution) []rewrite.TableValues {
 	tables := make([]rewrite.TableValues, len(e.plan.Tables))
 	tokens := make([]rewrite.Token, 0, len(h.all))
 	for i := range tables {

@@ -33,17 +33,17 @@ func (s *Conn) followTx(query string, err error) {
 
 // mayChangeTx reports whether query may begin or end a transaction. In doubt it returns true.
 func mayChangeTx(query string) bool {
-	word := session.FirstWord(query)
+	word := session.FirstKeyword(query)
 	return word == "" || strings.IndexByte(query, ';') >= 0 ||
-		slices.ContainsFunc(txWords, func(w string) bool { return strings.EqualFold(w, word) })
+		slices.ContainsFunc(txKeywords, func(w string) bool { return strings.EqualFold(w, word) })
 }
 
 // commitsSilently reports whether query may commit the transaction of BeginTx while database/sql takes it for open.
 func (s *Conn) commitsSilently(query string) bool {
-	return s.inTx && s.txContext.begun && s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
+	return s.inTx && s.txContext.begun && s.settings.profile.Errors.EndsTx(session.FirstKeyword(query), query)
 }
 
-var txWords = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
+var txKeywords = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 // followsTx reports whether transactions that statements begin and end must be tracked, because Observe mode sets
 // savepoints in them.
@@ -63,11 +63,11 @@ func (s *Conn) changesTx(query string) bool {
 // A transaction is what is known about the connection's transaction, whether BeginTx or a statement began it. The zero
 // value means that no transaction is open.
 type transaction struct {
-	inTx      bool  // a transaction is open, as far as is known
-	guardedTx bool  // the transaction has guarded statements
-	hold      hold  // locked token names
-	doomed    error // why the transaction must roll back; nil if no reason is known
-	txContext txContext
+	inTx         bool  // a transaction is open, as far as is known
+	guardedTx    bool  // the transaction has guarded statements
+	hold         hold  // locked token names
+	mustRollBack error // why the transaction must roll back; nil if no reason is known
+	txContext    txContext
 }
 
 // txContext keeps values of the context of BeginTx for statements with a context that lacks them. database/sql runs
@@ -138,8 +138,8 @@ func (e *Execution) changedTerm(before, now Token) error {
 // FollowRollback records that the server rolled back the transaction of a statement that failed with err, and continues
 // without a transaction.
 func (s *Conn) FollowRollback(err error) {
-	if err != nil && s.inTx && s.settings.profile.Answers.CommitsAfter.Is() && dberr.IsRolledBack(err) {
-		s.doomed = &rolledBackTx{err}
+	if err != nil && s.inTx && s.settings.profile.Errors.CommitsAfter.Is() && dberr.IsRolledBack(err) {
+		s.mustRollBack = &rolledBackTx{err}
 	}
 }
 
@@ -148,9 +148,9 @@ func (s *Conn) FollowRollback(err error) {
 // followRefusal ends the session.
 func (s *Conn) followRefusal(ctx context.Context, err error) {
 	switch {
-	case !s.session.Leaks || s.doomed != nil:
+	case !s.session.Leaks || s.mustRollBack != nil:
 	case s.inTx:
-		s.doomed = &leakingTx{err}
+		s.mustRollBack = &leakingTx{err}
 	case s.textBegan(ctx):
 		s.endSession()
 	}
@@ -159,7 +159,7 @@ func (s *Conn) followRefusal(ctx context.Context, err error) {
 // textBegan reports whether a transaction is open that a statement, or disabled autocommit, began. In doubt it returns
 // true.
 func (s *Conn) textBegan(ctx context.Context) bool {
-	rows, err := (*asking)(s).Query(ctx, "SELECT @@in_transaction")
+	rows, err := (*queryable)(s).Query(ctx, "SELECT @@in_transaction")
 	return err != nil || len(rows) != 1 || rows[0][0] != "0"
 }
 

@@ -9,8 +9,8 @@ import (
 
 // The pauses of [Resend]. The first is about the duration of a statement; later pauses spread many callers.
 const (
-	firstPause = time.Millisecond
-	maxPause   = 250 * time.Millisecond
+	firstBackoff = time.Millisecond
+	maxBackoff   = 250 * time.Millisecond
 )
 
 // Resend calls send, and repeats the call after a pause while send fails with an error for which again is true, and
@@ -18,7 +18,7 @@ const (
 //
 // Resend returns nil or the last error of send, which also wraps the error of ctx if ctx has ended.
 func Resend(ctx context.Context, again func(error) bool, send func() error) error {
-	backoff := Backoff{Pause: firstPause, Max: maxPause}
+	backoff := Backoff{Next: firstBackoff, Max: maxBackoff}
 	for {
 		err := Reprepared(send)
 		if err == nil || !again(err) {
@@ -46,19 +46,19 @@ func Reprepared(send func() error) error {
 
 // A Backoff spaces out attempts that conflict with other clients.
 type Backoff struct {
-	Pause time.Duration // the upper bound of the next pause
-	Max   time.Duration // the upper bound of Pause
+	Next time.Duration // the upper bound of the next pause
+	Max  time.Duration // the upper bound of Next
 }
 
-// Wait pauses for a random time between half of Pause and Pause, so that clients that collided don't collide again,
-// and doubles Pause. When ctx ends, Wait returns the cause at once.
+// Wait pauses for a random time between half of Next and Next, so that clients that collided don't collide again,
+// and doubles Next. When ctx ends, Wait returns the cause at once.
 func (b *Backoff) Wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(b.Pause/2 + rand.N(b.Pause/2+1))
+	timer := time.NewTimer(b.Next/2 + rand.N(b.Next/2+1))
 	defer timer.Stop()
-	b.Pause = min(2*b.Pause, b.Max)
+	b.Next = min(2*b.Next, b.Max)
 	select {
 	case <-timer.C:
 		return nil

@@ -25,12 +25,12 @@ func TestResendPausesBetweenTries(t *testing.T) {
 		if err != nil || len(at) != 12 {
 			t.Fatalf("%v after %d tries, want nil after 12", err, len(at))
 		}
-		pause := firstPause
+		pause := firstBackoff
 		for i := 1; i < len(at); i++ {
 			if got := at[i].Sub(at[i-1]); got < pause/2 || got > pause {
 				t.Errorf("pause %d is %v, want %v to %v", i, got, pause/2, pause)
 			}
-			pause = min(2*pause, maxPause)
+			pause = min(2*pause, maxBackoff)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestResendEndsWithItsContext(t *testing.T) {
 			t.Errorf("it took %v, want %v", took, limit)
 		}
 		// At most one try in half of the longest pause, plus the tries with shorter pauses.
-		if most := int(limit/(maxPause/2)) + 10; tries < 10 || tries > most {
+		if most := int(limit/(maxBackoff/2)) + 10; tries < 10 || tries > most {
 			t.Errorf("%d tries, want 10 to %d", tries, most)
 		}
 	})

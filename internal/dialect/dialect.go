@@ -32,25 +32,25 @@ type Database struct {
 	Dialect Dialect
 	Name    string // the database's name, as its makers write it
 
-	Text    sqltext.Dialect  // builds sqlfence's own statements
-	Grammar *lex.Grammar     // parses statements
-	Guard   *guard.Dialect   // builds guards
-	Session *session.Dialect // queries the server
-	Answers *dberr.Answers   // classifies errors
+	Text    sqltext.Dialect   // builds sqlfence's own statements
+	Grammar *lex.Grammar      // parses statements
+	Guard   *guard.Dialect    // builds guards
+	Session *session.Dialect  // queries the server
+	Errors  *dberr.Classifier // classifies errors
 }
 
 var databases = [...]Database{
 	Postgres: {
 		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar,
-		Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
+		Guard: postgres.Guard, Session: postgres.Session, Errors: postgres.Errors,
 	},
 	SQLite: {
 		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar,
-		Guard: sqlite.Guard, Session: sqlite.Session, Answers: sqlite.Answers,
+		Guard: sqlite.Guard, Session: sqlite.Session, Errors: sqlite.Errors,
 	},
 	MySQL: {
 		Dialect: MySQL, Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar,
-		Guard: mysql.Guard, Session: mysql.Session, Answers: mysql.Answers,
+		Guard: mysql.Guard, Session: mysql.Session, Errors: mysql.Errors,
 	},
 }
 
@@ -77,9 +77,9 @@ func (d Dialect) String() string {
 	return "unknown dialect"
 }
 
-// IsQuestion reports whether query is sqlfence's own query of a server's settings, for tests that record all
+// IsSettingsQuery reports whether query is sqlfence's own query of a server's settings, for tests that record all
 // statements.
-func IsQuestion(query string) bool {
+func IsSettingsQuery(query string) bool {
 	if session.IsCanary(query) {
 		return true
 	}

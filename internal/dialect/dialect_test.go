@@ -18,15 +18,15 @@ func TestDatabasesAreComplete(t *testing.T) {
 	}
 	// Fields that may be empty if a database lacks the feature.
 	optional := map[string][]string{
-		"Facts": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome", "BuiltIn", "Qualified"},
-		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
+		"Capabilities": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindLedgerSchema", "BuiltIn", "Qualified"},
+		"Rules":        {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
 		"Dialect": {"Settings", "Uncut", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "FoundCounter", "Search",
 			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow", "NoInteger", "Unalterable", "Strings", "ReadStrings"},
-		"Texts": {"NotInteger", "Strict"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
+		"Texts": {"NotInteger", "Strict"}, "Protected": {"Code", "DefaultSchema", "Setting", "Setters", "DynamicSetting", "Argument"},
 	}
 	for i := range all {
 		db := &all[i]
-		for _, facts := range []any{db, db.Text.Facts(), db.Grammar, db.Grammar.Lex, db.Guard, &db.Guard.Facts, &db.Guard.Texts, &db.Guard.Ground, db.Session, db.Answers} {
+		for _, facts := range []any{db, db.Text.Capabilities(), db.Grammar, db.Grammar.Lex, db.Guard, &db.Guard.Capabilities, &db.Guard.Texts, &db.Guard.Protected, db.Session, db.Errors} {
 			v := reflect.ValueOf(facts).Elem()
 			for j := range v.NumField() {
 				name := v.Type().Field(j).Name
@@ -73,7 +73,7 @@ func TestUnsaid(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestOfReturnsTheDatabaseOrAnError(t *testing.T) {
 	for d := range dialect.Dialect(5) {
 		db, err := dialect.Of(d)
 		if known := d >= dialect.Postgres && d <= dialect.MySQL; known != (err == nil) || known && db.Name != d.String() {

@@ -89,9 +89,9 @@ func Invalid(prefix string, fault error) error { return &invalidError{prefix, fa
 // An invalidError is ErrInvalid without the text of ErrInvalid, which would precede the prefix.
 type invalidError struct {
 	prefix string
-	fault  error
+	reason error
 }
 
-func (e *invalidError) Error() string        { return e.prefix + ": " + e.fault.Error() }
+func (e *invalidError) Error() string        { return e.prefix + ": " + e.reason.Error() }
 func (e *invalidError) Is(target error) bool { return target == sqlfence.ErrInvalid }
-func (e *invalidError) Unwrap() error        { return e.fault }
+func (e *invalidError) Unwrap() error        { return e.reason }

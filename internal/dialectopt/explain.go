@@ -39,12 +39,12 @@ func (o *Options) WarnOfSecond(ctx context.Context, db Queries, t setuperr.Table
 	}
 }
 
-// patience limits the wait for a connection of a full pool, because the result only improves a message.
-const patience = 2 * time.Second
+// timeout limits the wait for a connection of a full pool, because the result only improves a message.
+const timeout = 2 * time.Second
 
 func asker(ctx context.Context, db Queries) setuperr.Asker {
 	return func(query string) (found []string, err error) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		return Texts(ctx, db, query)
 	}

@@ -15,7 +15,7 @@ type Driver interface{ Settings() *core.Settings }
 
 // A Conn is sqlfence's wrapper of a base driver's connection.
 type Conn interface {
-	Fenced() (*core.Settings, core.Link)
+	Fenced() (*core.Settings, core.ConnAdapter)
 }
 
 // SettingsOf returns the settings of a fenced database, for the named function. If the database isn't fenced, or its

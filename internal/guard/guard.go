@@ -11,9 +11,9 @@ import (
 // A Dialect describes the guard's SQL for one database. Facts that follow from the database's grammar are not repeated
 // here.
 type Dialect struct {
-	Facts
+	Capabilities
 	Texts
-	Ground
+	Protected
 	Search
 
 	// Unsealable is why no table can be sealed; empty if tables can be sealed.
@@ -67,16 +67,16 @@ type Dialect struct {
 	// with the claims of rows. ClaimsCheck compares all of the table's tokens.
 	ClaimsCheck, ClaimsFirst, ClaimsTail func(w Writer)
 
-	// ProveDelete writes a condition that is always true. Its side effect presents the tokens of the statement's
-	// deletes, or [ProvenHere], to a sealed table.
-	ProveDelete func(w Writer)
+	// PresentDelete writes a condition that is always true. Its side effect presents the tokens of the statement's
+	// deletes, or [ComparedHere], to a sealed table.
+	PresentDelete func(w Writer)
 }
 
-// ProvenHere is what a DELETE presents to a sealed table if the DELETE's own condition has compared each row's claim.
-const ProvenHere = "="
+// ComparedHere is what a DELETE presents to a sealed table if the DELETE's own condition has compared each row's claim.
+const ComparedHere = "="
 
-// Facts are the properties of a database's execution that guards depend on.
-type Facts struct {
+// Capabilities are the properties of a database's execution that guards depend on.
+type Capabilities struct {
 	// SetsInOrder: an expression of a SET list sees the assignments before it. Then the guard checks rows before the
 	// first assignment, and the rules assign columns after the last one. A column may be assigned twice, and be
 	// qualified.
@@ -122,12 +122,12 @@ type Facts struct {
 }
 
 // Around is the text before, between and after expressions.
-type Around struct{ Before, Between, Behind string }
+type Around struct{ Before, Between, After string }
 
 // Parts returns the three texts, and Ends the outer two.
-func (a *Around) Parts() (before, between, behind string) { return a.Before, a.Between, a.Behind }
+func (a *Around) Parts() (before, between, behind string) { return a.Before, a.Between, a.After }
 
-func (a *Around) Ends() (before, behind string) { return a.Before, a.Behind }
+func (a *Around) Ends() (before, behind string) { return a.Before, a.After }
 
 // Texts are the SQL texts around a guard's expressions.
 type Texts struct {
@@ -187,10 +187,10 @@ func (t *Texts) Compares(c Comparison) *Around {
 	return &t.Equal
 }
 
-// A Ground holds the objects and settings, other than tables, that guards depend on and no statement may change.
-type Ground struct {
-	Code string // language of sqlfence's functions, which are dropped with it; empty without functions
-	Home string // the default schema of new tables; empty if the database has none
+// A Protected holds the objects and settings, other than tables, that guards depend on and no statement may change.
+type Protected struct {
+	Code          string // language of sqlfence's functions, which are dropped with it; empty without functions
+	DefaultSchema string // the default schema of new tables; empty if the database has none
 
 	// Cascades: only CASCADE drops a schema together with its objects.
 	Cascades fact.Fact
@@ -201,11 +201,11 @@ type Ground struct {
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
-	// Unseen returns why the expression at a token may change a setting that the text doesn't show; nil if no
+	// DynamicSetting returns why the expression at a token may change a setting that the text doesn't show; nil if no
 	// expression can. Argument returns the number of the argument with the setting's name; ok is false if no argument
 	// has it.
-	Unseen   func(t *lex.Scanned, i int32) string
-	Argument func(t *lex.Scanned, i int32) (number int, ok bool)
+	DynamicSetting func(t *lex.Scanned, i int32) string
+	Argument       func(t *lex.Scanned, i int32) (number int, ok bool)
 }
 
 // Search lists the words, in addition to the names of tables, that make the planner parse a text if tables are

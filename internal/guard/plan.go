@@ -27,14 +27,14 @@ type Refusal struct {
 // Error returns the reason.
 func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 
-// A Variant modifies a statement's plan. Variants can be combined by |; the zero Variant is none.
-type Variant uint8
+// A PlanKind modifies a statement's plan. Plan kinds can be combined by |; the zero PlanKind is none.
+type PlanKind uint8
 
 // The variants. The first two only matter for tables with the rule.
 const (
 	// Versioned: the statement applies only to rows at one version, in tables with a serial column. An INSERT isn't
 	// affected.
-	Versioned Variant = 1 << iota
+	Versioned PlanKind = 1 << iota
 
 	// TakesOver: an UPDATE of a table with claims claims its rows, and so does an upsert for rows that it updates. The
 	// guard adds 1 to the claim unless the statement assigns the column. A DELETE is refused.
@@ -43,15 +43,15 @@ const (
 	// The higher bits hold how the session's settings have the text read: see [Reading].
 	reading
 
-	// Variants is the number of combinations.
-	Variants = reading << lex.EscapesBits
+	// PlanKinds is the number of combinations.
+	PlanKinds = reading << lex.EscapesBits
 )
 
 // Reading returns the variant for a session with a known reading of string literals.
-func Reading(e lex.Escapes) Variant { return Variant(e) * reading }
+func Reading(e lex.Escapes) PlanKind { return PlanKind(e) * reading }
 
-// Escapes returns the reading of string literals in a Variant.
-func (v Variant) Escapes() lex.Escapes { return lex.Escapes(v / reading) }
+// Escapes returns the reading of string literals in a PlanKind.
+func (v PlanKind) Escapes() lex.Escapes { return lex.Escapes(v / reading) }
 
 // A Target is one write to a registered table.
 type Target struct {

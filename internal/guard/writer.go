@@ -16,35 +16,35 @@ type Writer interface {
 	// Tokens returns the index range of the written table's tokens: lo is included, hi isn't.
 	Tokens() (lo, hi int)
 
-	// ProvenTokens writes the table's tokens, the highest first, or [ProvenHere], as the arguments of a function that
-	// joins texts.
-	ProvenTokens()
+	// PresentedTokens writes the table's tokens, the highest first, or [ComparedHere], as the arguments of a function
+	// that joins texts.
+	PresentedTokens()
 
 	// Compare writes the comparison of a stored number with a token's value.
 	Compare(c Comparison, token int, stored string)
 
-	// Raise writes an expression that throws a marker with a detail, which is an expression. RaiseCondition writes a
-	// condition that does the same, and is false if Raise's expression should yield NULL.
-	Raise(k Kind, token int, detail string)
-	RaiseCondition(k Kind, token int, detail string)
+	// Throw writes an expression that throws a marker with a detail, which is an expression. ThrowCondition writes a
+	// condition that does the same, and is false if Throw's expression should yield NULL.
+	Throw(k Kind, token int, detail string)
+	ThrowCondition(k Kind, token int, detail string)
 	Nonce() string // the nonce of the markers
 
 	// Table returns the name of the written table, and Schema its schema as a qualifier, or empty.
 	Table() string
 	Schema() string
 
-	// Ledger returns the ledger's table as the guard names it. LedgerHome returns the quoted schema of the function
+	// Ledger returns the ledger's table as the guard names it. FunctionSchema returns the quoted schema of the function
 	// that checks the ledger; empty if guards don't use the function.
 	Ledger() string
-	LedgerHome() string
+	FunctionSchema() string
 
 	// CheckLedger writes the condition that checks the ledger. Item writes the name of the WITH item that has a token's
 	// newest value.
 	CheckLedger()
 	Item(token int)
 
-	// AsksAlone reports whether the text is only the query of a guard, without a statement.
-	AsksAlone() bool
+	// QueryOnly reports whether the text is only the query of a guard, without a statement.
+	QueryOnly() bool
 
 	// Presented writes the tokens' claims as the names of a JSON object. RowsText writes the text of the written row to
 	// look up in the object.

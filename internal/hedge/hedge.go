@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Patience is the time after which a statement is late, if no other statement is. The time doubles for each late
+// Timeout is the time after which a statement is late, if no other statement is. The time doubles for each late
 // statement, so that a slow database isn't flooded.
-const Patience = 100 * time.Millisecond
+const Timeout = 100 * time.Millisecond
 
 // most is the maximum number of late statements of a key.
 const most = 3
 
-// A Lane tracks the statements of one key. The owner's mutex guards the Lane.
-type Lane struct{ late int }
+// A Slot tracks the statements of one key. The owner's mutex guards the Slot.
+type Slot struct{ late int }
 
 // Idle reports whether no statement is late.
-func (l *Lane) Idle() bool { return l.late == 0 }
+func (l *Slot) Idle() bool { return l.late == 0 }
 
 // A Statement is a statement without a response yet.
 type Statement struct {
-	lane        *Lane
+	slot        *Slot
 	overdue     *time.Timer
 	ended, late bool
 }
@@ -33,15 +33,15 @@ type Statement struct {
 // Start records that a statement is sent, on a connection of db; a nil db stands for a pool without a limit. When the
 // statement is late, and the limit isn't reached, overtaken is called under mu. The caller must hold mu, and must call
 // End.
-func (l *Lane) Start(mu sync.Locker, db *sql.DB, overtaken func()) *Statement {
-	s := &Statement{lane: l}
-	s.overdue = time.AfterFunc(l.patience(), func() {
+func (l *Slot) Start(mu sync.Locker, db *sql.DB, overtaken func()) *Statement {
+	s := &Statement{slot: l}
+	s.overdue = time.AfterFunc(l.timeout(), func() {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case s.ended:
-		case l.late >= room(db):
-			s.overdue.Reset(l.patience())
+		case l.late >= capacity(db):
+			s.overdue.Reset(l.timeout())
 		default:
 			s.late = true
 			l.late++
@@ -56,16 +56,16 @@ func (s *Statement) End() (wasLate bool) {
 	s.ended = true
 	s.overdue.Stop()
 	if s.late {
-		s.lane.late--
+		s.slot.late--
 	}
 	return s.late
 }
 
-func (l *Lane) patience() time.Duration { return Patience << min(l.late, most) }
+func (l *Slot) timeout() time.Duration { return Timeout << min(l.late, most) }
 
-// room returns how many statements of a key may be late at once. In a pool of limited size a key leaves three quarters
-// of the connections to other work, such as the transactions that its late statements wait for.
-func room(db *sql.DB) int {
+// capacity returns how many statements of a key may be late at once. In a pool of limited size a key leaves three
+// quarters of the connections to other work, such as the transactions that its late statements wait for.
+func capacity(db *sql.DB) int {
 	if db == nil {
 		return most
 	}

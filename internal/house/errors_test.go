@@ -138,7 +138,7 @@ func collect(d ast.Node, speakers, texts map[string]bool) {
 			case *ast.SelectorExpr:
 				name = f.Sel.Name
 			}
-			if speakers[name] || name == "fault" || name == "failIf" {
+			if speakers[name] || name == "fault" || name == "defect" || name == "failIf" {
 				for _, arg := range n.Args {
 					add(arg, texts)
 				}

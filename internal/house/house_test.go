@@ -124,10 +124,10 @@ func TestTheRootStaysSmall(t *testing.T) {
 func TestQuestionsHaveOneDoor(t *testing.T) {
 	inRoot(t)
 	doors := map[string][]string{
-		"link.Query": {"internal/core/server.go"},
-		"link.Exec":  {"internal/core/server.go"},
-		"findLedger": {"internal/session/home.go"},
-		"attempt":    {"internal/core/enforce.go"},
+		"adapter.Query": {"internal/core/server.go"},
+		"adapter.Exec":  {"internal/core/server.go"},
+		"findLedger":    {"internal/session/searchpath.go"},
+		"attempt":       {"internal/core/enforce.go"},
 	}
 	used := make(map[string]bool)
 	eachProductFile(t, func(name string, f *ast.File) {
@@ -145,8 +145,8 @@ func TestQuestionsHaveOneDoor(t *testing.T) {
 				called = fun.Name
 			case *ast.SelectorExpr:
 				called = fun.Sel.Name
-				if of, ok := fun.X.(*ast.SelectorExpr); ok && of.Sel.Name == "link" {
-					called = "link." + called
+				if of, ok := fun.X.(*ast.SelectorExpr); ok && of.Sel.Name == "adapter" {
+					called = "adapter." + called
 				}
 			}
 			if files, ok := doors[called]; ok {

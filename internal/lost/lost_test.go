@@ -12,7 +12,7 @@ import (
 var errTaken = fmt.Errorf("taken over: %w", ErrStale)
 
 // If a context has ended by a loss, the loss is the reason of any error.
-func TestExplain(t *testing.T) {
+func TestExplainReturnsTheLossFirst(t *testing.T) {
 	ctx, end := context.WithCancelCause(context.Background())
 	end(errTaken)
 	child, cancel := context.WithCancel(ctx)

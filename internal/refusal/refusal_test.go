@@ -9,7 +9,7 @@ import (
 )
 
 // Each refusal has a separate name, and Named returns the refusal of the name.
-func TestNames(t *testing.T) {
+func TestNamesOfRefusalsAreUnique(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, n := range names {
 		if got := Name(fmt.Errorf("saving: %w", n.is)); got != n.name || seen[got] || Named(got) != n.is {

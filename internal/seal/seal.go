@@ -13,14 +13,14 @@ const MaxToken = "900000000000000"
 // A Table is a table to be sealed, as the database stores its names.
 type Table struct {
 	Name     string // without its schema
-	Mark     string // the fence column or the claim column
+	Column   string // the fence column or the claim column
 	Resource string // the name of the table's tokens
 	Key      string // the column of the rule Key; empty without the rule
 	Serial   string // the column of the rule Serial; empty without the rule
 
 	Ledger, SingleUse bool
 
-	// Claim is set if Mark is a claim column. A write that increases the claim takes the row over. Takeovers and new
+	// Claim is set if Column is a claim column. A write that increases the claim takes the row over. Takeovers and new
 	// rows present no token; other writes must present the row's claim.
 	Claim bool
 

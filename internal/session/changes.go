@@ -14,7 +14,7 @@ func Changes(query string) bool {
 	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
 		return true
 	}
-	word := FirstWord(query)
+	word := FirstKeyword(query)
 	return len(word) >= len(harmless) ||
 		!slices.ContainsFunc(harmless[len(word)], func(w string) bool { return strings.EqualFold(w, word) })
 }
@@ -30,10 +30,10 @@ var harmless = [...][]string{
 	9: {"SAVEPOINT"},
 }
 
-// FirstWord returns the letters that a statement begins with, after blanks, opening brackets and comments. If the
+// FirstKeyword returns the letters that a statement begins with, after blanks, opening brackets and comments. If the
 // comments are unclear, it returns no letters: databases differ in whether comments nest, whether a carriage return
 // ends a comment, and whether a comment with an exclamation mark is code.
-func FirstWord(query string) string {
+func FirstKeyword(query string) string {
 	for {
 		for query != "" && (query[0] == ' ' || query[0] == '(' || '\t' <= query[0] && query[0] <= '\r') {
 			query = query[1:]

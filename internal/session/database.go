@@ -16,7 +16,7 @@ type Database struct {
 	function atomic.Pointer[string] // schema of the ledger's function; nil if unknown
 	last     atomic.Pointer[string] // last known schema of the function; nil if no schema was known
 
-	home home
+	poolSchema poolSchema
 }
 
 // Function returns the schema of the function that checks the ledger; empty if unknown.

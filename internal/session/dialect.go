@@ -10,30 +10,31 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect holds the queries for the [Facts] about the servers of one kind of database and their sessions.
+// A Dialect holds the queries for the [Capabilities] about the servers of one kind of database and their sessions.
 type Dialect struct {
 	Text sqltext.Dialect
 
-	// Canary returns a statement that makes the server throw the error of [Raising], in the shape of a guard. The
+	// Canary returns a statement that makes the server throw the error of [Throwing], in the shape of a guard. The
 	// error's text contains the wanted facts after the mark. The statement reads none of the application's tables, and
 	// takes no lock. If an error ends the transaction of this database, the canary throws the error in an open
 	// transaction only if inTx is set.
 	Canary func(w *Wanted, inTx bool) string
 
-	// ReadProof reads the facts from detail, the text after the mark in the error that Canary's statement threw.
-	ReadProof func(w *Wanted, detail string) error
+	// ReadProbe reads the facts from detail, the text after the mark in the error that Canary's statement threw.
+	ReadProbe func(w *Wanted, detail string) error
 
 	// Settings is a query for the facts about the server and its session that the canary's error doesn't contain; it is
-	// empty if there are no such facts. Questions returns further queries for wanted facts that the canary's error
+	// empty if there are no such facts. Queries returns further queries for wanted facts that the canary's error
 	// doesn't contain; it returns none if no such fact is wanted.
-	Settings  string
-	Questions func(w *Wanted) []string
+	Settings string
+	Queries  func(w *Wanted) []string
 
 	// Uncut is the query Settings with a LIMIT, so that no setting of the session limits its rows. It is sent after
-	// Settings if that response may lack rows: Questions sets Facts.Cut, and Read clears it at a row with a high limit.
+	// Settings if that response may lack rows: Queries sets Capabilities.Cut, and Read clears it at a row with a high
+	// limit.
 	Uncut string
 
-	// Read stores the facts of a row, from the result of Settings, Uncut or one of Questions, in w.
+	// Read stores the facts of a row, from the result of Settings, Uncut or one of Queries, in w.
 	Read func(w *Wanted, row []string)
 
 	// Strings is a query for the settings that decide how the session's string literals are read, and ReadStrings reads
@@ -44,9 +45,9 @@ type Dialect struct {
 	// Unique holds the queries for a table's unique keys; nil if no guard for this database uses unique keys.
 	Unique *Unique
 
-	// Columns returns a query for the names of a table's columns and their types. cut is Facts.Cut. Narrow reports whether
-	// a column of a type can't store every token, so that it matters whether the session Clips (see [Facts]). Both are
-	// nil if no session of this database clips numbers.
+	// Columns returns a query for the names of a table's columns and their types. cut is Capabilities.Cut. Narrow
+	// reports whether a column of a type can't store every token, so that it matters whether the session Clips (see
+	// [Capabilities]). Both are nil if no session of this database clips numbers.
 	Columns func(table Name, cut bool) string
 	Narrow  func(columnType string) bool
 
@@ -87,7 +88,7 @@ type Dialect struct {
 type Server struct{ Word, Name string }
 
 // unlike returns the name of the server if guards aren't known to hold on it; else the empty string.
-func (d *Dialect) unlike(f *Facts) string {
+func (d *Dialect) unlike(f *Capabilities) string {
 	for _, s := range d.Others {
 		if s.Name == f.Known {
 			return ""
@@ -121,19 +122,19 @@ var buildName = regexp.MustCompile(`(?:^|[ (-])([A-Za-z][A-Za-z_]*[A-Za-z])`)
 
 // Wanted is a request for facts. Its fields marked as responses hold the results.
 type Wanted struct {
-	Server   bool   // the Facts are wanted
-	Counts   bool   // the fact ReturnsCounts is wanted
-	Home     string // the schema of the ledger, as Schema in Wants
-	Function bool   // the schema of the ledger's function is wanted
-	Sealed   []Name // tables that may be sealed; whether they are is unknown
-	Read     Names  // tables with names that may stand for a view
+	Server       bool   // the Capabilities are wanted
+	Counts       bool   // the fact ReturnsCounts is wanted
+	LedgerSchema string // the schema of the ledger, as Schema in Wants
+	Function     bool   // the schema of the ledger's function is wanted
+	Sealed       []Name // tables that may be sealed; whether they are is unknown
+	Read         Names  // tables with names that may stand for a view
 
 	Unlogged bool // response: the server keeps no binary log
 
-	Proven bool         // response: the server threw the canary's error, and ReadProof has read the facts in it
-	Facts  Facts        // response, if Server is set
-	Schema string       // response: the schema of the ledger's function
-	found  map[int]bool // response: indexes in Sealed of the tables that are sealed
+	Probed       bool         // response: the server threw the canary's error, and ReadProbe has read the facts in it
+	Capabilities Capabilities // response, if Server is set
+	Schema       string       // response: the schema of the ledger's function
+	found        map[int]bool // response: indexes in Sealed of the tables that are sealed
 }
 
 // FoundSeal records that the table with this index in Sealed is sealed.

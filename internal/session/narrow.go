@@ -20,7 +20,7 @@ func (s *Session) Narrow(ctx context.Context, c Conn, table Name, columns []stri
 	}
 	rows, err := c.Query(ctx, s.dialect.Columns(table, s.Cut))
 	if err != nil {
-		return "", "", unanswered(ctx, err)
+		return "", "", queryError(ctx, err)
 	}
 	found := false
 	for _, row := range rows {

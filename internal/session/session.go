@@ -38,23 +38,23 @@ type Name struct{ Schema, Table string }
 
 // A Session holds the facts that one connection knows. Only one goroutine may use a Session at a time.
 type Session struct {
-	// Facts are read from the server; the zero value before the first query.
-	Facts
+	// Capabilities are read from the server; the zero value before the first query.
+	Capabilities
 
-	dialect  *Dialect
-	database *Database
-	wants    *Wants
-	looks    bool // guards use the ledger's function
-	proven   bool // the server throws guards' errors
-	asked    bool // the facts are known
-	counted  bool // the facts include ReturnsCounts
-	changed  bool // the session may have changed since the query
-	strayed  bool // the session may find names in another schema than at first
-	refusal  error
+	dialect       *Dialect
+	database      *Database
+	wants         *Wants
+	callsFunction bool // guards use the ledger's function
+	throws        bool // the server throws guards' errors
+	known         bool // the facts are known
+	counted       bool // the facts include ReturnsCounts
+	changed       bool // the session may have changed since the query
+	schemaChanged bool // the session may find names in another schema than at first
+	refusal       error
 }
 
-// Facts are capabilities of a server and settings of a session. The zero value hinders no guard.
-type Facts struct {
+// Capabilities are capabilities of a server and settings of a session. The zero value hinders no guard.
+type Capabilities struct {
 	// Version is the server's version string. Comment is the vendor's, or an extension that turns the server into
 	// another product.
 	Version, Comment string
@@ -85,8 +85,8 @@ type Facts struct {
 	// get the last value.
 	AssignsAtOnce bool
 
-	// AssignsUnseen: an expression in the SET list of an UPDATE sees the old row, and no assignment of the list.
-	AssignsUnseen bool
+	// SetReadsOldRow: an expression in the SET list of an UPDATE sees the old row, and no assignment of the list.
+	SetReadsOldRow bool
 
 	// Clips: the server stores the highest number of a column's type instead of a higher number.
 	Clips bool
@@ -103,8 +103,8 @@ type Facts struct {
 
 // New returns the session of a new connection, without facts.
 func New(d *Dialect, db *Database, w *Wants) Session {
-	looks := w.Ledger && d.Text.Facts().CreateLedgerFunction != ""
-	return Session{dialect: d, database: db, wants: w, looks: looks, proven: w.Nothing, asked: w.Nothing}
+	looks := w.Ledger && d.Text.Capabilities().CreateLedgerFunction != ""
+	return Session{dialect: d, database: db, wants: w, callsFunction: looks, throws: w.Nothing, known: w.Nothing}
 }
 
 // A Moment is the situation in which a connection needs facts.
@@ -129,34 +129,34 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 		return s.refusal
 	}
 	w := s.missing(m)
-	if err := s.ask(ctx, c, m, w); err != nil {
+	if err := s.query(ctx, c, m, w); err != nil {
 		return err
 	}
 	if w.Server {
-		s.Facts, s.asked, s.counted, s.changed = w.Facts, true, w.Counts, false
+		s.Capabilities, s.known, s.counted, s.changed = w.Capabilities, true, w.Counts, false
 		s.refusal = s.judge()
 	}
 	s.database.learn(w)
 	return s.refusal
 }
 
-func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *Wanted) error {
-	if !s.proven {
-		if err := s.prove(ctx, c, m, w); err != nil {
+func (s *Session) query(ctx context.Context, c Conn, m Moment, w *Wanted) error {
+	if !s.throws {
+		if err := s.probe(ctx, c, m, w); err != nil {
 			return err
 		}
-		s.proven = true
+		s.throws = true
 	}
-	err := s.dialect.ask(w, func(query string) ([][]string, error) { return c.Query(ctx, query) })
+	err := s.dialect.query(w, func(query string) ([][]string, error) { return c.Query(ctx, query) })
 	if err != nil {
-		return unanswered(ctx, err)
+		return queryError(ctx, err)
 	}
 	return nil
 }
 
-// ask queries the facts that aren't in the proof.
-func (d *Dialect) ask(w *Wanted, send func(query string) ([][]string, error)) error {
-	queries := d.Questions(w)
+// query queries the facts that aren't in the proof.
+func (d *Dialect) query(w *Wanted, send func(query string) ([][]string, error)) error {
+	queries := d.Queries(w)
 	if w.Server && d.Settings != "" {
 		queries = append([]string{d.Settings}, queries...)
 	}
@@ -168,18 +168,18 @@ func (d *Dialect) ask(w *Wanted, send func(query string) ([][]string, error)) er
 		for _, row := range rows {
 			d.Read(w, row)
 		}
-		if i == 0 && w.Facts.Cut {
+		if i == 0 && w.Capabilities.Cut {
 			queries = slices.Insert(queries, 1, d.Uncut)
 		}
 	}
 	return nil
 }
 
-// unanswered returns the error of one of this package's queries that failed with err. If the server refused the query's
-// text, unanswered adds context. Otherwise it returns err, because the application's statement would have failed with
+// queryError returns the error of one of this package's queries that failed with err. If the server refused the query's
+// text, queryError adds context. Otherwise it returns err, because the application's statement would have failed with
 // err as well: on a busy or lost connection, an ended context, or a timeout.
-func unanswered(ctx context.Context, err error) error {
-	if !isAnswer(ctx, err) {
+func queryError(ctx context.Context, err error) error {
+	if !isResponse(ctx, err) {
 		return err
 	}
 	return fmt.Errorf("sqlfence: asking the server about itself: %w", err)
@@ -187,7 +187,7 @@ func unanswered(ctx context.Context, err error) error {
 
 // judge refuses a server on which guards aren't known to hold, unless the application accepts the server untested.
 func (s *Session) judge() error {
-	name := s.dialect.unlike(&s.Facts)
+	name := s.dialect.unlike(&s.Capabilities)
 	risked := func(taken string) bool { return strings.EqualFold(taken, name) }
 	if name == "" || slices.ContainsFunc(s.wants.Untested, risked) {
 		return nil
@@ -197,14 +197,14 @@ func (s *Session) judge() error {
 
 // knows reports whether all facts for a moment are known.
 func (s *Session) knows(m Moment) bool {
-	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
+	return s.known && !(s.changed && m.Settings) && !s.missesCounts(m) &&
 		(len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
 		!(m.Ledger && s.LacksFunction()) || s.wants.Nothing
 }
 
 // LacksFunction reports whether guards check the ledger by a function, and no such function is known.
 func (s *Session) LacksFunction() bool {
-	return s.looks && !s.wants.Nothing && s.database.Function() == ""
+	return s.callsFunction && !s.wants.Nothing && s.database.Function() == ""
 }
 
 // missesCounts reports whether the fact ReturnsCounts matters and is unknown.
@@ -216,8 +216,8 @@ func (s *Session) missesCounts(m Moment) bool {
 func (s *Session) missing(m Moment) *Wanted {
 	// The search for the function takes most of the time of a connection's first query, and the pool may know the
 	// function.
-	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
-		Counts: m.Counts, Facts: Facts{Version: s.Version}, Function: s.LacksFunction()}
+	w := &Wanted{LedgerSchema: s.wants.Schema, Server: !s.known || s.changed && m.Settings || s.missesCounts(m),
+		Counts: m.Counts, Capabilities: Capabilities{Version: s.Version}, Function: s.LacksFunction()}
 	if w.Server {
 		w.Read = s.wants.Read
 	}
@@ -230,12 +230,12 @@ func (s *Session) missing(m Moment) *Wanted {
 }
 
 // Changed records that the session may have changed.
-func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.HasSettings.Is() }
+func (s *Session) Changed() { s.changed = s.changed || s.known && s.dialect.HasSettings.Is() }
 
-// InQuestion reports whether the session may not suit a guarded statement: the session may find names in another schema
+// NeedsCheck reports whether the session may not suit a guarded statement: the session may find names in another schema
 // than at first, finds views by tables' names, or may clip numbers, as may a statement that ignores errors.
-func (s *Session) InQuestion(ignores bool) bool {
-	return s.strayed || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
+func (s *Session) NeedsCheck(ignores bool) bool {
+	return s.schemaChanged || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
 }
 
 // Reading returns how the session's settings have the server read string literals. If a transaction's end or a function
@@ -250,7 +250,7 @@ func (s *Session) Reading(ctx context.Context, c Conn, inTx bool) (lex.Escapes, 
 	}
 	rows, err := c.Query(ctx, s.dialect.Strings)
 	if err != nil {
-		return lex.EscapesUnknown, unanswered(ctx, err)
+		return lex.EscapesUnknown, queryError(ctx, err)
 	}
 	return s.dialect.ReadStrings(rows), nil
 }
@@ -260,28 +260,28 @@ func (s *Session) HasCharset() bool { return s.dialect.HasCharset.Is() }
 
 // Follow forgets the facts that a statement, which is about to be sent, may change.
 func (s *Session) Follow(ctx context.Context, c Conn, query string) {
-	if s.asked && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
+	if s.known && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
 		s.changed = true
 	}
-	if !s.strayed && s.mayStray(query) {
-		s.leave(ctx, c)
+	if !s.schemaChanged && s.mayChangeSchema(query) {
+		s.noteSchemaChange(ctx, c)
 	}
 }
 
 // Follows reports whether each execution of a statement must be inspected.
-func (s *Session) Follows(query string) bool { return s.Unsettles(query) || s.mayStray(query) }
+func (s *Session) Follows(query string) bool { return s.Unsettles(query) || s.mayChangeSchema(query) }
 
 // Unsettles reports whether a statement may change the facts about the session, or the session's ledger.
 func (s *Session) Unsettles(query string) bool {
-	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
+	return s.dialect.HasSettings.Is() && Changes(query) || s.MayChangeLedger(query)
 }
 
-// Ask queries the facts about the server.
-func Ask(ctx context.Context, d *Dialect,
-	query func(ctx context.Context, query string) ([][]string, error)) (Facts, error) {
-	w := &Wanted{Server: true, Proven: true}
-	if err := d.ask(w, func(text string) ([][]string, error) { return query(ctx, text) }); err != nil {
-		return Facts{}, unanswered(ctx, err)
+// QueryServer queries the facts about the server.
+func QueryServer(ctx context.Context, d *Dialect,
+	query func(ctx context.Context, query string) ([][]string, error)) (Capabilities, error) {
+	w := &Wanted{Server: true, Probed: true}
+	if err := d.query(w, func(text string) ([][]string, error) { return query(ctx, text) }); err != nil {
+		return Capabilities{}, queryError(ctx, err)
 	}
-	return w.Facts, nil
+	return w.Capabilities, nil
 }

@@ -37,7 +37,7 @@ func (s *answering) Exec(_ context.Context, query string) error {
 	if s.fails != nil || s.raises != nil {
 		return errors.Join(s.fails, s.raises)
 	}
-	return fakedb.Proof(query, func(string) (string, error) { return s.says, nil })
+	return fakedb.ProbeError(query, func(string) (string, error) { return s.says, nil })
 }
 
 func (s *answering) wantAsked(t *testing.T, want ...string) {
@@ -65,8 +65,8 @@ func TestSettingsAreForgotten(t *testing.T) {
 		}
 	}
 	know(Moment{InTx: true})
-	if want := (Facts{Version: "8.4.0", Apart: "one server writes to the database, and this is one of several (Galera, or Group Replication with several primaries)", Escapes: lex.EscapesAll | lex.GBK, AssignsAtOnce: true, Clips: true}); !reflect.DeepEqual(s.Facts, want) {
-		t.Errorf("%+v, want %+v", s.Facts, want)
+	if want := (Capabilities{Version: "8.4.0", Apart: "one server writes to the database, and this is one of several (Galera, or Group Replication with several primaries)", Escapes: lex.EscapesAll | lex.GBK, AssignsAtOnce: true, Clips: true}); !reflect.DeepEqual(s.Capabilities, want) {
+		t.Errorf("%+v, want %+v", s.Capabilities, want)
 	}
 	know(Moment{Settings: true})
 	srv.wantAsked(t, "IS_FREE_LOCK", "SHOW VARIABLES")
@@ -76,8 +76,8 @@ func TestSettingsAreForgotten(t *testing.T) {
 	srv.rows = map[string][][]string{"SHOW": {{"sql_select_limit", "10000"}, {"character_set_client", "utf8mb4"}, {"sql_mode", "STRICT_ALL_TABLES"}, {"wsrep_provider", "none"}, {"group_replication_single_primary_mode", "ON"}}}
 	know(Moment{Settings: true})
 	srv.wantAsked(t, "SHOW VARIABLES")
-	if !reflect.DeepEqual(s.Facts, Facts{Version: "8.4.0", Escapes: lex.EscapesAll}) {
-		t.Errorf("%+v", s.Facts)
+	if !reflect.DeepEqual(s.Capabilities, Capabilities{Version: "8.4.0", Escapes: lex.EscapesAll}) {
+		t.Errorf("%+v", s.Capabilities)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestALimitOfTheSessionHidesNoVariable(t *testing.T) {
 			"SELECT variable_name": {{"wsrep_provider", "lib"}, {"sql_select_limit", "2"}}}}
 		s := New(MySQL, new(Database), new(Wants))
 		if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" {
-			t.Errorf("%s: %v, %+v", name, err, s.Facts)
+			t.Errorf("%s: %v, %+v", name, err, s.Capabilities)
 		}
 	}
 }
@@ -102,8 +102,8 @@ func TestTiDBIsKnown(t *testing.T) {
 	for _, says := range []string{"8.0.11-TiDB-v8.5.6 ....", "8.0.11 ...."} {
 		srv := &answering{says: says, rows: map[string][][]string{"SHOW": {{"character_set_client", "utf8mb4"}, {"sql_mode", ""}, {"version_comment", "TiDB Server"}, {"tidb_txn_mode", ""}}}}
 		s := New(MySQL, new(Database), new(Wants))
-		if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" || !s.AssignsUnseen || s.Unfit != "" {
-			t.Errorf("%v, %+v", err, s.Facts)
+		if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" || !s.SetReadsOldRow || s.Unfit != "" {
+			t.Errorf("%v, %+v", err, s.Capabilities)
 		}
 		for _, setting := range [][]string{{"tidb_dml_type", "bulk"}, {"tidb_batch_insert", "ON"}, {"tidb_constraint_check_in_place_pessimistic", "OFF"}} {
 			srv.rows["SHOW"] = append(srv.rows["SHOW"][:4:4], setting)

@@ -14,8 +14,8 @@ type UniqueKeys struct {
 
 	Keys [][]KeyColumn
 
-	// Odd is why a guard can't find, by these keys, the rows that conflict with a new row; empty if it can.
-	Odd string
+	// Unusable is why a guard can't find, by these keys, the rows that conflict with a new row; empty if it can.
+	Unusable string
 }
 
 // A KeyColumn is a column of a unique key. Names are as the database has them.
@@ -37,8 +37,8 @@ type Unique struct {
 	// by reading can't write after another transaction has written.
 	Lock func(schema string) string
 
-	Home   string // the schema of a name without a schema
-	Hidden string // the schema that is searched first; a REPLACE into a table of this schema is refused
+	DefaultSchema string // the schema of a name without a schema
+	SearchedFirst string // the schema that is searched first; a REPLACE into a table of this schema is refused
 }
 
 // UniqueKeys returns the unique keys of a table, from the pool's cache or from the database.
@@ -48,12 +48,12 @@ func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKe
 	}
 	u := s.dialect.Unique
 	if _, err := c.Query(ctx, u.Lock(table.Schema)); err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, queryError(ctx, err)
 	}
 	text := s.dialect.Text
 	rows, err := c.Query(ctx, sqltext.Whole(text, "SELECT "+u.Detail(table.Schema, text.Text(table.Table))))
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, queryError(ctx, err)
 	}
 	keys, err := u.Read(rows[0][0])
 	if err == nil {

@@ -28,7 +28,8 @@ func (s *Session) InPlace(schema, name, query string) *View {
 		v := &s.Views[i]
 		switch {
 		case !strings.EqualFold(v.Name, name):
-		case strings.EqualFold(v.Schema, schema), schema == "" && (v.Visible || s.strayed || s.mayStray(query)):
+		case strings.EqualFold(v.Schema, schema), schema == "" &&
+			(v.Visible || s.schemaChanged || s.mayChangeSchema(query)):
 			return v
 		}
 	}

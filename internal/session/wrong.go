@@ -9,22 +9,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Fact is a kind of cached fact that decides how a guarded statement is written, and that may be outdated when the
-// statement is executed. In that case the database returns an error, and applies nothing of the statement.
-type Fact uint8
+// A CachedFact is a kind of cached fact that decides how a guarded statement is written, and that may be outdated when
+// the statement is executed. In that case the database returns an error, and applies nothing of the statement.
+type CachedFact uint8
 
 const (
-	NoFact   Fact = iota
-	Function      // the schema of the ledger's function
-	Seals         // which tables are sealed
+	NoFact   CachedFact = iota
+	Function            // the schema of the ledger's function
+	Seals               // which tables are sealed
 )
 
 // Written describes a guarded statement that was sent.
 type Written struct {
 	Query string // the guarded SQL string
 
-	Proven   bool // the statement presents a token to the seal of some table
-	Unproven bool // the statement presents no token to the seal of some table that may be sealed
+	PresentsToken bool // the statement presents a token to the seal of some table
+	PresentsNone  bool // the statement presents no token to the seal of some table that may be sealed
 
 	// MaySeal reports whether the statement writes to a table of this name that may be sealed.
 	MaySeal func(name string) bool
@@ -32,7 +32,7 @@ type Written struct {
 
 // Wrong returns the cached fact that is outdated according to err, the error of a guarded statement. The caller must
 // call Forget with it.
-func (d *Database) Wrong(err error, w Written) Fact {
+func (d *Database) Wrong(err error, w Written) CachedFact {
 	switch {
 	case err == nil:
 		return NoFact
@@ -45,7 +45,7 @@ func (d *Database) Wrong(err error, w Written) Fact {
 }
 
 // Forget removes an outdated fact from the cache. The next connection that needs the fact queries it again.
-func (d *Database) Forget(f Fact) {
+func (d *Database) Forget(f CachedFact) {
 	switch f {
 	case Function:
 		d.function.Store(nil)
@@ -58,14 +58,14 @@ func (d *Database) Forget(f Fact) {
 // misjudges reports whether err may mean that the statement presented a token to the seal of a table that isn't sealed,
 // or presented none to a sealed table. Only the database knows which tables are sealed.
 func (w *Written) misjudges(err error) bool {
-	if !w.Proven && !w.Unproven {
+	if !w.PresentsToken && !w.PresentsNone {
 		return false
 	}
 	switch sqltext.ReadSealRefusal(err) {
 	case sqltext.NotSealed:
-		return w.Proven
-	case sqltext.NotProven:
-		return w.Unproven && w.MaySeal(sqltext.SealOf(err))
+		return w.PresentsToken
+	case sqltext.NoToken:
+		return w.PresentsNone && w.MaySeal(sqltext.SealOf(err))
 	}
 	return false
 }

@@ -41,14 +41,14 @@ func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
 
 // Ledger returns a statement's requirements on a database's ledger, with the statement's privileges.
 func Ledger(d sqltext.Dialect, schema, privileges string) Table {
-	return Own(d, schema, sqltext.LedgerTable, d.Facts().CreateLedger, privileges)
+	return Own(d, schema, sqltext.LedgerTable, d.Capabilities().CreateLedger, privileges)
 }
 
 // LedgerFunction returns the missing object if guards find no function that checks the ledger: the ledger's table, or
 // the function that Setup installs with the table.
 func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
-	t, facts := Ledger(d, schema, ""), d.Facts()
-	found, err := ask(sqltext.Place(d, schema, facts.FindOwnHome))
+	t, facts := Ledger(d, schema, ""), d.Capabilities()
+	found, err := ask(sqltext.Place(d, schema, facts.FindLedgerSchema))
 	if err == nil && len(found) == 1 && found[0] == "" {
 		return t.missing(ask)
 	}
@@ -153,7 +153,7 @@ func (t Table) missing(ask Asker) Missing {
 	if t.elsewhere == "" {
 		return m
 	}
-	schema, path := t.own.Facts().Schema, t.own.Facts().Path
+	schema, path := t.own.Capabilities().Schema, t.own.Capabilities().Path
 	found, err := ask(t.elsewhere)
 	switch {
 	case err != nil:
@@ -170,7 +170,7 @@ func (t Table) missing(ask Asker) Missing {
 // Elsewhere returns the other schemas that have the table, if a session's schemas usually belong to one application. It
 // returns none if the query fails.
 func (t Table) Elsewhere(ask Asker) []string {
-	if t.own == nil || !t.own.Facts().Application.Is() {
+	if t.own == nil || !t.own.Capabilities().Application.Is() {
 		return nil
 	}
 	found, err := ask(t.elsewhere)

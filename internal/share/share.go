@@ -35,9 +35,9 @@ type Batcher[T any] struct {
 const (
 	// size is the maximum number of calls that share a statement.
 	size = 64
-	// patience is how long further statements wait for a statement. A slower statement may be waiting for a lock, or
+	// timeout is how long further statements wait for a statement. A slower statement may be waiting for a lock, or
 	// its server may be unreachable.
-	patience = 10 * time.Millisecond
+	timeout = 10 * time.Millisecond
 )
 
 // A Member is a call that waits for a batch.
@@ -109,7 +109,7 @@ func (b *Batcher[T]) enter(key string, call T) (*Member[T], Place) {
 
 // place returns a place, which ends automatically if the statement is late.
 func (b *Batcher[T]) place() Place {
-	late := time.AfterFunc(patience, b.next)
+	late := time.AfterFunc(timeout, b.next)
 	return Place{func() {
 		if late.Stop() {
 			b.next()

@@ -62,8 +62,8 @@ func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 // the type. The caller keeps the arguments. If the database has no numbers, the caller must pass the arguments in the
 // order of the placeholders, once for each use.
 func (b *Builder) Placeholder(n int, t Type) {
-	facts := b.Dialect.Facts()
-	b.buf = append(b.buf, facts.Mark)
+	facts := b.Dialect.Capabilities()
+	b.buf = append(b.buf, facts.Placeholder)
 	if facts.Numbers.Is() {
 		b.Int(int64(n))
 	}
@@ -73,9 +73,9 @@ func (b *Builder) Placeholder(n int, t Type) {
 // Arg adds an argument and writes its placeholder: one for each use, in the order of the SQL, because drivers count
 // placeholders differently.
 func (b *Builder) Arg(value any) {
-	facts := b.Dialect.Facts()
+	facts := b.Dialect.Capabilities()
 	b.args = append(b.args, value)
-	b.buf = append(b.buf, facts.Mark)
+	b.buf = append(b.buf, facts.Placeholder)
 	if facts.OwnNumbers.Is() {
 		b.Int(int64(len(b.args)))
 	}

@@ -61,7 +61,7 @@ func TestBuilderAllocatesTheText(t *testing.T) {
 }
 
 func TestRenderPieces(t *testing.T) {
-	given := Pieces{
+	given := Fragments{
 		"user":  Value("ada"),
 		"by":    Raw("{now}"), // a column may be called so
 		"mine":  SQL("{by} = {user}"),
@@ -90,7 +90,7 @@ func TestRenderPieces(t *testing.T) {
 }
 
 func TestTheFirstPieceOfANameDecides(t *testing.T) {
-	got, _ := Render(SQLite, "{a} {b} {start}", Pieces{"a": Raw("1"), "start": Raw("s")}, Pieces{"a": Raw("2"), "b": SQL("{a}")})
+	got, _ := Render(SQLite, "{a} {b} {start}", Fragments{"a": Raw("1"), "start": Raw("s")}, Fragments{"a": Raw("2"), "b": SQL("{a}")})
 	if got != "1 1 s" {
 		t.Errorf("%q", got)
 	}

@@ -13,9 +13,9 @@ import (
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
-// FloorName is the name of the ledger row with the lower bound of all tokens if tokens have an epoch; see [Floor].
-// Without epochs, and for the start of the first timeline, the row's name is empty.
-const FloorName = "sqlfence:floor"
+// LowerBoundName is the name of the ledger row with the lower bound of all tokens if tokens have an epoch; see
+// [LowerBound]. Without epochs, and for the start of the first timeline, the row's name is empty.
+const LowerBoundName = "sqlfence:floor"
 
 // CreateLedger creates the ledger's table in most databases.
 const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
@@ -61,39 +61,39 @@ type Dialect interface {
 	// beyond the highest integer become the highest integer.
 	Micros(time string) string
 
-	// Raising returns the SQL before, between and after the expressions of a [Raise].
-	Raising() (before, between, behind string)
+	// Throwing returns the SQL before, between and after the expressions of a [Throw].
+	Throwing() (before, between, behind string)
 
-	// Raised returns the text of the database's error in err's chain, without the text of wrappers; ok is false if its
-	// code isn't that of a [Raise]. An error without a code comes from an unknown driver: ok is then true, and the
+	// Thrown returns the text of the database's error in err's chain, without the text of wrappers; ok is false if its
+	// code isn't that of a [Throw]. An error without a code comes from an unknown driver: ok is then true, and the
 	// caller must compare the text alone.
-	Raised(err error) (text string, ok bool)
+	Thrown(err error) (text string, ok bool)
 
-	// Turn returns an expression that takes the advisory lock of a name. A client that issues a token takes the lock
-	// exclusively, and guarded writes share it, in the order of their requests. name is an expression of type text. The
-	// result is empty if the database has a single writer, or grants the locks of the ledger's row in the order of the
-	// requests.
-	Turn(name string, shared bool) string
+	// AdvisoryLock returns an expression that takes the advisory lock of a name. A client that issues a token takes the
+	// lock exclusively, and guarded writes share it, in the order of their requests. name is an expression of type
+	// text. The result is empty if the database has a single writer, or grants the locks of the ledger's row in the
+	// order of the requests.
+	AdvisoryLock(name string, shared bool) string
 
 	// FindElsewhere is a query for all schemas with one of sqlfence's tables except schema, or, if schema is empty,
 	// except the schema in which the session finds the table. The query is empty if each database file has its own
 	// tables.
 	FindElsewhere(schema, table string) string
 
-	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds. more is set if the
-	// statement does more than read and write rows.
-	MayMove(query string, more bool) bool
+	// MayChangeSchema reports whether a statement may change the schema that [Capabilities.FindLedgerSchema] finds.
+	// more is set if the statement does more than read and write rows.
+	MayChangeSchema(query string, more bool) bool
 
 	// PlaceInCatalogue changes catalogue queries for sqlfence's tables to find the tables of schema.
 	PlaceInCatalogue(schema, text string) string
 
-	// Facts returns the database's capabilities and constants.
-	Facts() *Facts
+	// Capabilities returns the database's capabilities and constants.
+	Capabilities() *Capabilities
 }
 
-// Facts are the capabilities and constants of a [Dialect].
-type Facts struct {
-	Mark        byte      // the first byte of placeholders
+// Capabilities are the capabilities and constants of a [Dialect].
+type Capabilities struct {
+	Placeholder byte      // the first byte of placeholders
 	Numbers     fact.Fact // a placeholder can have a number
 	OwnNumbers  fact.Fact // placeholders of sqlfence's own statements have a number
 	Application fact.Fact // usually all schemas that a session sees belong to one application
@@ -110,7 +110,7 @@ type Facts struct {
 	LockPrivilege string
 
 	// Epoch is an expression for the lower bound of the tokens of the server's timeline; empty if the database has no
-	// timelines. See [Floored].
+	// timelines. See [Bounded].
 	Epoch string
 
 	// BuiltIn is the schema prefix of built-in functions and operators, so that an application's operator can't
@@ -134,12 +134,12 @@ type Facts struct {
 	// empty if guards query the ledger without a function.
 	CreateLedgerFunction, FindLedgerFunction string
 
-	// FindOwnHome is a query for the schema in which the session finds the ledger, or the empty text if it finds none.
-	// The query is empty if sessions can't change schemas.
-	FindOwnHome string
+	// FindLedgerSchema is a query for the schema in which the session finds the ledger, or the empty text if it finds
+	// none. The query is empty if sessions can't change schemas.
+	FindLedgerSchema string
 
 	// Vocabulary has the fragments available to every statement; see [Vocabulary].
-	Vocabulary Pieces
+	Vocabulary Fragments
 }
 
 // Type is the type of a placeholder.
@@ -152,18 +152,19 @@ const (
 	Bigint              // an integer of 8 bytes
 )
 
-// Floor is an expression for the lower bound of all tokens: see [Floored].
-func Floor(d Dialect) string { return floor(d, d.Facts().Epoch) }
+// LowerBound is an expression for the lower bound of all tokens: see [Bounded].
+func LowerBound(d Dialect) string { return lowerBound(d, d.Capabilities().Epoch) }
 
-func floor(d Dialect, epoch string) string {
+func lowerBound(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)
 	}
-	return "GREATEST(" + start(d) + " OPERATOR(" + d.Facts().BuiltIn + "+) " + epoch + ", " + served(d, epoch) + ")"
+	return "GREATEST(" + start(d) + " OPERATOR(" + d.Capabilities().BuiltIn + "+) " + epoch +
+		", " + served(d, epoch) + ")"
 }
 
-// start is [Floor] on the first timeline: 0 unless tokens' Repair has stored a higher number, under the empty name,
-// which no token can have.
+// start is [LowerBound] on the first timeline: 0 unless tokens' Repair has stored a higher number, under the empty
+// name, which no token can have.
 func start(d Dialect) string { return stored(d, "") }
 
 // served is the highest token that a name without a row may have had. Without timelines it equals start. With
@@ -173,23 +174,23 @@ func served(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)
 	}
-	return stored(d, FloorName)
+	return stored(d, LowerBoundName)
 }
 
 func stored(d Dialect, name string) string {
 	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text(name) + "), 0)"
 }
 
-// Vocabulary returns the fragments that all dialects share, in d's SQL. epoch is that of d's [Facts]. alive is a
+// Vocabulary returns the fragments that all dialects share, in d's SQL. epoch is that of d's [Capabilities]. alive is a
 // condition that the session of a lease's row hasn't ended.
-func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
-	return Pieces{
+func Vocabulary(d Dialect, epoch string, alive Func) Fragments {
+	return Fragments{
 		"ledger": Raw(LedgerTable),
 		"now":    Raw(d.Now()),
 		"empty":  Raw(d.Text("")),
 		"start":  Raw(start(d)),
 		"epoch":  Raw(cmp.Or(epoch, "0")),
-		"floor":  Raw(floor(d, epoch)),
+		"floor":  Raw(lowerBound(d, epoch)),
 		"served": Raw(served(d, epoch)),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),
@@ -205,10 +206,10 @@ func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 // Whole changes a query so that no setting of the session limits its rows, and no operator of the application replaces
 // a built-in operator.
 func Whole(d Dialect, query string) string {
-	if qualified := d.Facts().Qualified; qualified != nil {
+	if qualified := d.Capabilities().Qualified; qualified != nil {
 		query = qualified(query)
 	}
-	all, limited := d.Facts().Unlimited, strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")")
+	all, limited := d.Capabilities().Unlimited, strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")")
 	if all == "" || limited || !strings.HasPrefix(query, "SELECT ") {
 		return query
 	}

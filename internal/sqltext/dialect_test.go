@@ -32,12 +32,12 @@ func TestDialectsSpell(t *testing.T) {
 		{"microseconds", func(d Dialect) string { return d.Micros("a - b") },
 			"CASE WHEN pg_catalog.isfinite(a - b) THEN LEAST(extract(epoch FROM a - b) OPERATOR(pg_catalog.*) 1000000, 9223372036854774784) END::bigint",
 			"CAST((a - b) * 1000 AS INTEGER)", "(a - b)"},
-		{"a raise", func(d Dialect) string { return Raise(d, "'x:'", "t.a") },
+		{"a raise", func(d Dialect) string { return Throw(d, "'x:'", "t.a") },
 			"pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('x:', t.a)))", "json_extract('{}', 'x:' || t.a)",
 			"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT('x:', t.a, ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"},
-		{"a turn", func(d Dialect) string { return d.Turn("$1", false) },
+		{"a turn", func(d Dialect) string { return d.AdvisoryLock("$1", false) },
 			"pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
-		{"a shared turn", func(d Dialect) string { return d.Turn("$1", true) },
+		{"a shared turn", func(d Dialect) string { return d.AdvisoryLock("$1", true) },
 			"pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1), 0))", "", ""},
 	} {
 		if got := test.of(Postgres); got != test.postgres {
@@ -89,8 +89,8 @@ func placeholder(d Dialect, n int, t Type) string {
 
 func TestFloorsHaveAStart(t *testing.T) {
 	for _, d := range All() {
-		if !strings.Contains(Floor(d), start(d)) {
-			t.Errorf("%T: the floor is %s", d, Floor(d))
+		if !strings.Contains(LowerBound(d), start(d)) {
+			t.Errorf("%T: the floor is %s", d, LowerBound(d))
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (s server) send(sent *[]string) func(text string) error {
 		case strings.HasPrefix(text, "SELECT (SELECT pg_catalog.int8pl"):
 			*sent = append(*sent, "timeline")
 			return s.timeline
-		case strings.Contains(text, Whole(Postgres, Floor(Postgres))):
+		case strings.Contains(text, Whole(Postgres, LowerBound(Postgres))):
 			*sent = append(*sent, "full")
 			return s.full
 		}
@@ -33,7 +33,7 @@ func (s server) send(sent *[]string) func(text string) error {
 func TestTimelinesSend(t *testing.T) {
 	const undefined, privilege, unsupported = stateError("42883"), stateError("42501"), stateError("0A000")
 	other := errors.New("broken")
-	f := NewFloored(Postgres, "SELECT {floor}")
+	f := NewBounded(Postgres, "SELECT {floor}")
 	for _, test := range []struct {
 		name   string
 		server server
@@ -71,7 +71,7 @@ func TestWithoutTimelinesNothingIsAsked(t *testing.T) {
 	var timelines Timelines
 	var sent []string
 	send := server{lower: stateError("42501")}.send(&sent)
-	if found, err := timelines.Send(NewFloored(SQLite, "SELECT {floor}"), send, send); found || err == nil || !slices.Equal(sent, []string{"lower"}) {
+	if found, err := timelines.Send(NewBounded(SQLite, "SELECT {floor}"), send, send); found || err == nil || !slices.Equal(sent, []string{"lower"}) {
 		t.Errorf("%v, %v, sent %q", found, err, sent)
 	}
 }

@@ -21,9 +21,9 @@ func FuzzReaders(f *testing.F) {
 		_, _, _ = sqltext.ChangesSeal(query), sqltext.OwnsName(name), sqltext.OwnsSetting(query)
 		_, _ = sqltext.DeleteSetting(name), sqltext.MoveSetting(name)
 		for _, d := range sqltext.All() {
-			_, _ = d.MayMove(query, false), d.MayMove(query, true)
-			_, _ = d.Raised(errors.New(query))
-			if sqltext.IsRaised(d, errors.New(query), "sqlfence:mark:") && !strings.Contains(query, "sqlfence:mark:") {
+			_, _ = d.MayChangeSchema(query, false), d.MayChangeSchema(query, true)
+			_, _ = d.Thrown(errors.New(query))
+			if sqltext.IsThrown(d, errors.New(query), "sqlfence:mark:") && !strings.Contains(query, "sqlfence:mark:") {
 				t.Errorf("%q is taken for a raise", query)
 			}
 			if got := sqltext.Place(d, "", query); got != query {

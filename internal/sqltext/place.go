@@ -27,9 +27,9 @@ func Place(d Dialect, schema, text string) string {
 		end := at + 1
 		switch c := text[at]; {
 		case c == '\'' || c == '"' || c == '`':
-			end = behind(text, at+1, string(c))
+			end = after(text, at+1, string(c))
 		case strings.HasPrefix(text[at:], "--"):
-			end = behind(text, at, "\n")
+			end = after(text, at, "\n")
 		case isWordByte(c):
 			for end < len(text) && isWordByte(text[end]) {
 				end++
@@ -49,8 +49,8 @@ func isPlaced(word string) bool {
 	return slices.Contains(OwnTables, word) || strings.HasPrefix(word, LedgerTriggerPrefix)
 }
 
-// behind returns the position after the next occurrence of end.
-func behind(text string, from int, end string) int {
+// after returns the position after the next occurrence of end.
+func after(text string, from int, end string) int {
 	if i := strings.Index(text[from:], end); i >= 0 {
 		return from + i + len(end)
 	}

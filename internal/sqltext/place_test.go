@@ -6,7 +6,7 @@ import (
 )
 
 // sqlfence's tables get the schema everywhere in a statement; constants, columns and qualified names don't.
-func TestPlace(t *testing.T) {
+func TestPlaceQualifiesOnlyOwnTables(t *testing.T) {
 	for _, test := range []struct {
 		d          Dialect
 		text, want string
@@ -28,14 +28,14 @@ func TestPlace(t *testing.T) {
 			t.Errorf("without a schema %s is %s", test.text, got)
 		}
 	}
-	placed := Place(Postgres, "ten", Postgres.Facts().CreateLedgerFunction)
+	placed := Place(Postgres, "ten", Postgres.Capabilities().CreateLedgerFunction)
 	if strings.Contains(placed, "to_regclass('fencing_tokens')") || strings.Count(placed, `"ten"`) != 1 {
 		t.Errorf("the function's installation is\n%s", placed)
 	}
 }
 
-// MayMove recognises statements that may change the session's schema, and no statement that only reads and writes
-// rows.
+// MayChangeSchema recognises statements that may change the session's schema, and no statement that only reads and
+// writes rows.
 func TestMayMove(t *testing.T) {
 	for _, test := range []struct {
 		d    Dialect
@@ -71,7 +71,7 @@ func TestMayMove(t *testing.T) {
 		{MySQL, "SET sql_mode = ''", true, false},
 		{SQLite, "ATTACH 'x' AS y", true, false},
 	} {
-		if got := test.d.MayMove(test.text, test.more); got != test.want {
+		if got := test.d.MayChangeSchema(test.text, test.more); got != test.want {
 			t.Errorf("%s: %t", test.text, got)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 // Names of a sealed table's triggers. The triggers refuse every write that presents no valid token. docs/adr/0025 has
 // the reasons.
 const (
-	// SealedMark begins the name of the constraint that keeps PostgreSQL from storing a negative token, while the table
-	// is sealed and afterwards.
-	SealedMark = "sqlfence_mark"
+	// SealedPrefix begins the name of the constraint that keeps PostgreSQL from storing a negative token, while the
+	// table is sealed and afterwards.
+	SealedPrefix = "sqlfence_mark"
 
 	// SealTrigger is the name of PostgreSQL's trigger of written rows. PostgreSQL fires triggers in the order of their
 	// names.
 	SealTrigger = "~sqlfence_write"
 
-	// FiredBehindSeal is a condition of PostgreSQL for a row g of pg_trigger: the trigger is fired after SealTrigger,
+	// FiredAfterSeal is a condition of PostgreSQL for a row g of pg_trigger: the trigger is fired after SealTrigger,
 	// and may change the new row.
-	FiredBehindSeal = "g.tgname > '" + SealTrigger + "' AND pg_catalog.int4and(g.tgtype, 3) = 3 AND " +
+	FiredAfterSeal = "g.tgname > '" + SealTrigger + "' AND pg_catalog.int4and(g.tgtype, 3) = 3 AND " +
 		"pg_catalog.int4and(g.tgtype, 20) <> 0"
 
 	// SealPrefix begins the names of MySQL's three triggers.
@@ -31,9 +31,9 @@ const (
 	// SealBusy begins the names of the triggers that refuse all writes while a seal is replaced.
 	SealBusy = OpenPrefix + "busy-"
 
-	// DeleteProofVariable is the variable of MySQL in which a DELETE presents its tokens, as table:time:token. Several
+	// DeleteTokenVariable is the variable of MySQL in which a DELETE presents its tokens, as table:time:token. Several
 	// tokens are separated by commas, the highest first.
-	DeleteProofVariable = "sqlfence_delete"
+	DeleteTokenVariable = "sqlfence_delete"
 )
 
 // DeleteSetting is the setting of PostgreSQL in which a DELETE from a table presents its tokens. Several tokens are
@@ -45,11 +45,11 @@ func DeleteSetting(table string) string { return "sqlfence.delete_" + settingNam
 // the old row is deleted, then to:42.
 func MoveSetting(table string) string { return "sqlfence.move_" + settingName(table) }
 
-// ProofSetting is the setting in which a table's seal stores the last token that it took from a transaction: the
+// TransactionSetting is the setting in which a table's seal stores the last token that it took from a transaction: the
 // token's name, the transaction's number and its tokens. TokenSetting is the setting with the token's value.
-func ProofSetting(table string) string { return "sqlfence.proof_" + settingName(table) }
+func TransactionSetting(table string) string { return "sqlfence.proof_" + settingName(table) }
 
-// TokenSetting: see [ProofSetting].
+// TokenSetting: see [TransactionSetting].
 func TokenSetting(table string) string { return "sqlfence.token_" + settingName(table) }
 
 // settingName returns a table's name for the name of a setting. Bytes that setting names can't have or distinguish are

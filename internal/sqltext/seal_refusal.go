@@ -13,20 +13,20 @@ type SealRefusal uint8
 
 // The refusals, in the order of their codes.
 const (
-	NoSealRefusal SealRefusal = iota
-	NotProven                 // the write carries no token
-	StaleProof                // the token is stale
-	NotIssuable               // the ledger hasn't issued the token
-	SerialKept                // the write doesn't increase the row's version
-	NotSealed                 // the write presents a token to the seal, and the table isn't sealed
+	NoSealRefusal     SealRefusal = iota
+	NoToken                       // the write carries no token
+	StaleToken                    // the token is stale
+	NotIssuable                   // the ledger hasn't issued the token
+	SerialNotAdvanced             // the write doesn't increase the row's version
+	NotSealed                     // the write presents a token to the seal, and the table isn't sealed
 )
 
 // SealState and SealErrno have the codes of the refusals, except PostgreSQL's NotSealed, which is a constraint
 // violation. Only sqlfence uses the codes: no value that a statement writes makes the server return one. MySQL
 // reserves the numbers from 50,000 to 51,999 for applications.
 var (
-	SealState = [...]string{NotProven: "FT001", StaleProof: "FT002", NotIssuable: "FT003", SerialKept: "FT004"}
-	SealErrno = [...]uint16{NotProven: 51001, StaleProof: 51002, NotIssuable: 51003, SerialKept: 51004,
+	SealState = [...]string{NoToken: "FT001", StaleToken: "FT002", NotIssuable: "FT003", SerialNotAdvanced: "FT004"}
+	SealErrno = [...]uint16{NoToken: 51001, StaleToken: 51002, NotIssuable: 51003, SerialNotAdvanced: 51004,
 		NotSealed: 51005}
 )
 
@@ -44,17 +44,17 @@ func ReadSealRefusal(err error) SealRefusal {
 		number, _ := dberr.MySQLNumber(err)
 		return SealRefusal(slices.Index(SealErrno[1:], number) + 1)
 	}
-	if state == checkViolation && dberr.Constraint(err) == SealedMark {
+	if state == checkViolation && dberr.Constraint(err) == SealedPrefix {
 		return NotSealed
 	}
 	return SealRefusal(slices.Index(SealState[1:], state) + 1)
 }
 
-var saysSealed = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
+var sealedPattern = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
 
 // SealOf returns the sealed table that err names; empty if the message names none.
 func SealOf(err error) string {
-	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
+	if m := sealedPattern.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]
 	}
 	return ""

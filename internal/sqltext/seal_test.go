@@ -8,7 +8,7 @@ import (
 
 // In the name of a setting PostgreSQL accepts letters, digits, _ and $, and ignores case. Different tables must have
 // different settings all the same.
-func TestSettings(t *testing.T) {
+func TestSettingsOfTablesDiffer(t *testing.T) {
 	valid := regexp.MustCompile(`^sqlfence\.[a-z_][a-z0-9_$]*$`)
 	of := make(map[string]string)
 	for _, table := range []string{"books", "Books", "BOOKS", "books$42", "$42ooks", "bücher", "the books", "a.b", "a_2eb", "1", "", "'", `"`, "\x00"} {

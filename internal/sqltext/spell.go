@@ -22,23 +22,23 @@ func Ticks(d, unit time.Duration) int64 {
 	return n
 }
 
-// Raise is an expression that throws an error when evaluated, with a text of the parts, which are expressions. A part
+// Throw is an expression that throws an error when evaluated, with a text of the parts, which are expressions. A part
 // must depend on the row or the time; otherwise the planner evaluates the expression.
-func Raise(d Dialect, parts ...string) string {
-	before, between, behind := d.Raising()
+func Throw(d Dialect, parts ...string) string {
+	before, between, behind := d.Throwing()
 	return before + strings.Join(parts, between) + behind
 }
 
-// NewMark returns a text for the errors that a package's own statement throws. No stored value contains the text,
+// NewMarker returns a text for the errors that a package's own statement throws. No stored value contains the text,
 // because it differs in each process.
-func NewMark(kind string) string { return "sqlfence:" + nonce.New() + ":" + kind + ":" }
+func NewMarker(kind string) string { return "sqlfence:" + nonce.New() + ":" + kind + ":" }
 
-// IsRaised reports whether err is an error that a statement has thrown with the text mark.
-func IsRaised(d Dialect, err error, mark string) bool {
+// IsThrown reports whether err is an error that a statement has thrown with the text mark.
+func IsThrown(d Dialect, err error, mark string) bool {
 	if err == nil {
 		return false
 	}
-	text, ok := d.Raised(err)
+	text, ok := d.Thrown(err)
 	return ok && strings.Contains(text, mark)
 }
 
@@ -53,6 +53,6 @@ func Convert(expression string, t Type) string {
 	return expression
 }
 
-// Seen is the error text of PostgreSQL's fragment {seen name} if the statement's snapshot may be older than the name
-// that the statement adds.
-var Seen = NewMark("unseen")
+// OldSnapshot is the error text of PostgreSQL's fragment {seen name} if the statement's snapshot may be older than the
+// name that the statement adds.
+var OldSnapshot = NewMarker("unseen")

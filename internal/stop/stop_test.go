@@ -28,7 +28,7 @@ type mysqlError struct {
 func (e *mysqlError) Error() string { return e.Message }
 
 // The server is told to end a statement only if the server hasn't answered. The error stays unchanged.
-func TestAbandoned(t *testing.T) {
+func TestAbandonedStatementIsEnded(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, test := range map[string]struct {
@@ -54,7 +54,7 @@ func TestAbandoned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}, found(nil)))
+				fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Response{}, fakedb.Response{}, fakedb.Response{}, found(nil)))
 				db := sql.OpenDB(fake)
 				defer db.Close()
 				var mark string
@@ -87,7 +87,7 @@ func TestAbandoned(t *testing.T) {
 }
 
 // found is the answer to the search for the statement: the session's number, or nil.
-func found(session any) fakedb.Answer { return fakedb.Answer{Rows: [][]any{{session}}} }
+func found(session any) fakedb.Response { return fakedb.Response{Rows: [][]any{{session}}} }
 
 // The statement is looked for twice, because the server may begin it after the first look, and until it is gone after a
 // KILL, because a KILL may not reach it.
@@ -105,7 +105,7 @@ func TestAbandonedIsLookedForAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				finds, kills := test.finds, 0
-				db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+				db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 					switch {
 					case c.Kind == fakedb.Query:
 						at := finds[0]
@@ -114,7 +114,7 @@ func TestAbandonedIsLookedForAgain(t *testing.T) {
 					case strings.Contains(c.Query, "KILL"):
 						kills++
 					}
-					return fakedb.Answer{}, nil
+					return fakedb.Response{}, nil
 				}))
 				defer db.Close()
 				_ = stop.Abandoned(t.Context(), cleanup.New(db), "UPDATE t", func(string) error { return io.EOF })
@@ -132,7 +132,7 @@ func TestAbandonedIsLookedForAgain(t *testing.T) {
 // connection is free, perhaps the one of the caller's own transaction.
 func TestAbandonedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}, found(nil)))
+		fake := fakedb.New(fakedb.Script(found(int64(7)), fakedb.Response{}, fakedb.Response{}, fakedb.Response{}, found(nil)))
 		db := sql.OpenDB(fake)
 		defer db.Close()
 		db.SetMaxOpenConns(1)

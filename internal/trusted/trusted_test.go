@@ -6,7 +6,7 @@ import (
 )
 
 // A context is for one statement, with at most a comment after the statement.
-func TestIs(t *testing.T) {
+func TestIsTrueForOneStatementOnly(t *testing.T) {
 	const query = "DELETE FROM rowlocks"
 	ctx := Context(context.Background(), query)
 	for sent, want := range map[string]bool{

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Answers classifies the errors of MySQL and MariaDB.
-var Answers = &dberr.Answers{
+// Errors classifies the errors of MySQL and MariaDB.
+var Errors = &dberr.Classifier{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.Yes,
 	Unlocks:      fact.Yes, // unless InnoDB had a part in the transaction before the savepoint
@@ -19,14 +19,14 @@ var Answers = &dberr.Answers{
 	CountsArgs:   fact.Yes,
 	TimeType:     "bigint", // microseconds since 1970
 
-	Answered:    answered,
+	IsResponse:  isResponse,
 	KeepsTx:     keepsTx,
 	EndsTx:      endsTx,
 	LeftNothing: leftNothing,
 	ChoosesKey:  choosesKey,
 }
 
-func answered(err error) bool {
+func isResponse(err error) bool {
 	number, ok := dberr.MySQLNumber(err)
 	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
 }
@@ -39,7 +39,7 @@ func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 // keepingTx doesn't list. CALL and EXECUTE may run such a statement.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
-	if isSeveral(query) {
+	if isMultiStatement(query) {
 		return true
 	}
 	if strings.EqualFold(word, "set") {
@@ -105,8 +105,8 @@ func analyzes(query string) bool {
 	return !beginsWithRows(query, rest)
 }
 
-// isSeveral reports whether query is a multi-statement string; true in doubt.
-func isSeveral(query string) bool {
+// isMultiStatement reports whether query is a multi-statement string; true in doubt.
+func isMultiStatement(query string) bool {
 	if strings.IndexByte(query, ';') < 0 {
 		return false
 	}

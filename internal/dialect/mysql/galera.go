@@ -20,7 +20,7 @@ const FindGroup = sessionVariables + " WHERE variable_name IN ('" + galera + "',
 // can.
 func CountsNot(variable, value string) string {
 	switch {
-	case writesBesideOthers(variable, value):
+	case hasOtherWriters(variable, value):
 		return "several servers write"
 	case variable == tidb:
 		return "there are no triggers"
@@ -28,8 +28,8 @@ func CountsNot(variable, value string) string {
 	return ""
 }
 
-// writesBesideOthers reports whether a variable's value shows that several servers write.
-func writesBesideOthers(variable, value string) bool {
+// hasOtherWriters reports whether a variable's value shows that several servers write.
+func hasOtherWriters(variable, value string) bool {
 	switch variable {
 	case galera:
 		return value != "" && value != "none"

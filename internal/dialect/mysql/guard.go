@@ -13,7 +13,7 @@ import (
 // its rows, with a lock; so a check may stand in WHERE as well as in SET. A guard works under every sql_mode and
 // character set.
 var Guard = &guard.Dialect{
-	Facts: guard.Facts{
+	Capabilities: guard.Capabilities{
 		SetsInOrder: fact.Yes,
 
 		// An empty sql_mode cuts '4x' to 4, and every sql_mode rounds 4.6 to 5.
@@ -41,27 +41,27 @@ var Guard = &guard.Dialect{
 	},
 	Texts: guard.Texts{
 		// Without the cast a text would be compared as a floating-point number.
-		Size: guard.Around{Before: "ABS(GREATEST(COALESCE(CAST(", Behind: " AS SIGNED), 0), -9223372036854775807))"},
+		Size: guard.Around{Before: "ABS(GREATEST(COALESCE(CAST(", After: " AS SIGNED), 0), -9223372036854775807))"},
 		// In most collations "books" equals "BOOKS", and in nearly all "books ".
-		KeyText:     guard.Around{Before: "CAST(CONVERT(", Behind: " USING utf8mb4) AS BINARY)"},
-		ClaimText:   guard.Around{Before: "CONCAT(", Between: ", ':', ", Behind: ")"},
+		KeyText:     guard.Around{Before: "CAST(CONVERT(", After: " USING utf8mb4) AS BINARY)"},
+		ClaimText:   guard.Around{Before: "CONCAT(", Between: ", ':', ", After: ")"},
 		Equal:       guard.Around{Between: " = "},
 		Less:        guard.Around{Between: " < "},
 		LessOrEqual: guard.Around{Between: " <= "},
-		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
-		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
+		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", After: ")"},
+		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", After: ")"},
 		Assigns:     guard.Around{Between: " = "},
 		// A cast to an integer would cut a higher number to the highest integer, even if storing the number is an
 		// error.
-		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", Behind: ") AS DECIMAL(65))"},
+		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", After: ") AS DECIMAL(65))"},
 	},
-	Ground: guard.Ground{Cascades: fact.No, Setting: keptSetting},
+	Protected: guard.Protected{Cascades: fact.No, Setting: protectedSetting},
 
 	// PREPARE, EXECUTE IMMEDIATE, CALL and blocks may run dynamic SQL. BINLOG and statements of TiDB change rows of
 	// tables that the statements don't name.
 	Search: guard.Search{
 		Words: []string{"prepare", "immediate", "call", "binlog", "session_states", "replayer", "flashback", charset,
-			"character_set_results", "names", "charset", sqltext.SeenVariable, "schema", "database"},
+			"character_set_results", "names", "charset", sqltext.ComparedVariable, "schema", "database"},
 		LockWords: []string{"timestamp"},
 	},
 	MaxInputs: 65535, MaxAdded: 65535, // the protocol counts them in two bytes
@@ -75,15 +75,15 @@ var Guard = &guard.Dialect{
 	// LedgerFirst is a condition of the query.
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: func(guard.Writer) {},
-	ProveDelete: proveDelete,
-	SpellsKey:   spellsKey,
+	PresentDelete: presentDelete,
+	SpellsKey:     spellsKey,
 }
 
-// keptSetting returns the variable's name if token i is a variable that statements must not change.
-func keptSetting(t *lex.Scanned, i int32) string {
+// protectedSetting returns the variable's name if token i is a variable that statements must not change.
+func protectedSetting(t *lex.Scanned, i int32) string {
 	if t.Tokens[i].Kind == lex.Variable &&
-		lex.EqualFold(strings.Trim(t.TokenText(i), "@`'\""), sqltext.SeenVariable) {
-		return sqltext.SeenVariable
+		lex.EqualFold(strings.Trim(t.TokenText(i), "@`'\""), sqltext.ComparedVariable) {
+		return sqltext.ComparedVariable
 	}
 	return ""
 }
@@ -135,16 +135,16 @@ func spellsKey(w guard.Writer) {
 	w.Write(") END")
 }
 
-// proveDelete writes an assignment that stores the presented tokens in a session variable. The variable outlives the
+// presentDelete writes an assignment that stores the presented tokens in a session variable. The variable outlives the
 // statement, so its value contains NOW, the statement's start, which triggers see as well. The condition is LENGTH() >
 // 0, because MySQL doesn't evaluate CONCAT() IS NOT NULL: only under a strict sql_mode CONCAT can be NULL.
-func proveDelete(w guard.Writer) {
-	w.Write("LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT(")
+func presentDelete(w guard.Writer) {
+	w.Write("LENGTH(@" + sqltext.DeleteTokenVariable + " := CONCAT(")
 	w.Write(Text.Text(w.Table() + ":"))
 	w.Write(", NOW(6), ")
 	w.Write(Text.Text(":"))
 	w.Write(", ")
-	w.ProvenTokens()
+	w.PresentedTokens()
 	w.Write(")) > 0")
 }
 
@@ -157,9 +157,9 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
 	w.Compare(guard.Equal, token, newest)
 	w.Write(" THEN TRUE WHEN COUNT(*) = 0 THEN ")
-	w.RaiseCondition(guard.UnknownName, token, "COUNT(*)")
+	w.ThrowCondition(guard.UnknownName, token, "COUNT(*)")
 	w.Write(" ELSE ")
-	w.RaiseCondition(guard.NotNewest, token, newest)
+	w.ThrowCondition(guard.NotNewest, token, newest)
 	w.Write(" END FROM ")
 	w.Write(w.Ledger())
 	w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")

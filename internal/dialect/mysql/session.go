@@ -16,13 +16,13 @@ import (
 // Session has the queries of a MySQL or MariaDB server's capabilities.
 var Session = &session.Dialect{
 	Text:   Text,
-	Canary: canary, ReadProof: readProof,
-	Settings: "SHOW VARIABLES" + variables, Questions: questions, Read: readAnswer,
+	Canary: canary, ReadProbe: readProbe,
+	Settings: "SHOW VARIABLES" + variables, Queries: queries, Read: readRow,
 	Uncut:   sessionVariables + variables + " ORDER BY 1 LIMIT 1000",
 	Version: "SELECT VERSION(), @@version_comment",
 	Columns: columns, Narrow: isNarrow,
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
-	Others:  others, Itself: itself,
+	Others:  otherServers, Itself: itself,
 
 	ErrorEndsTx: fact.No,
 	HasSettings: fact.Yes,
@@ -30,7 +30,7 @@ var Session = &session.Dialect{
 	HasCounts:   fact.No,
 }
 
-var others = []session.Server{
+var otherServers = []session.Server{
 	{Word: "tidb", Name: tidbName}, {Word: "vitess", Name: "Vitess"}, {Word: "singlestore", Name: "SingleStore"},
 	{Word: "memsql", Name: "SingleStore"}, {Word: "dolt", Name: "Dolt"}, {Word: "oceanbase", Name: "OceanBase"},
 	{Word: "starrocks", Name: "StarRocks"}, {Word: "doris", Name: "Doris"}, {Word: "matrixone", Name: "MatrixOne"},
@@ -49,11 +49,11 @@ var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9][0-9a-z.+~:]*)*(-
 // canary: the error message has room for the version alone.
 func canary(*session.Wanted, bool) string {
 	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN q.n <= 0 THEN TRUE ELSE " +
-		session.Raising(Text, "VERSION()") + " IS NOT NULL END"
+		session.Throwing(Text, "VERSION()") + " IS NOT NULL END"
 }
 
-func readProof(w *session.Wanted, detail string) error {
-	w.Facts.Version, _, _ = strings.Cut(detail, sqltext.Padding)
+func readProbe(w *session.Wanted, detail string) error {
+	w.Capabilities.Version, _, _ = strings.Cut(detail, sqltext.Padding)
 	return nil
 }
 
@@ -104,11 +104,11 @@ const sealFact = "sealed"
 // viewFact begins a row with a view: its schema, its name, and whether the session's database has the view.
 const viewFact = "view"
 
-// questions: a table is sealed once it has all three triggers.
-func questions(w *session.Wanted) []string {
+// queries: a table is sealed once it has all three triggers.
+func queries(w *session.Wanted) []string {
 	if w.Server {
-		w.Facts.Escapes, w.Facts.AssignsAtOnce, w.Facts.Clips = lex.AnyEncoding, true, true
-		w.Facts.Cut = true
+		w.Capabilities.Escapes, w.Capabilities.AssignsAtOnce, w.Capabilities.Clips = lex.AnyEncoding, true, true
+		w.Capabilities.Cut = true
 	}
 	seals := w.EachSeal(func(index string, name session.Name) string {
 		home := "DATABASE()"
@@ -148,18 +148,18 @@ func findViews(names *session.Names) string {
 		"FROM information_schema.tables WHERE table_type = 'VIEW' AND " + named
 }
 
-func readAnswer(w *session.Wanted, row []string) {
+func readRow(w *session.Wanted, row []string) {
 	if len(row) < 2 {
 		return
 	}
-	f, variable, value := &w.Facts, strings.ToLower(row[0]), row[1]
-	if writesBesideOthers(variable, value) {
+	f, variable, value := &w.Capabilities, strings.ToLower(row[0]), row[1]
+	if hasOtherWriters(variable, value) {
 		f.Apart, f.Leaks = peers, variable == galera && w.Unlogged
 	}
 	f.Unfit = cmp.Or(unfitTiDB(variable, value), f.Unfit)
 	switch variable {
 	case tidb:
-		f.Known, f.Apart, f.LocksAlone, f.AssignsUnseen = tidbName, replans, true, true
+		f.Known, f.Apart, f.LocksAlone, f.SetReadsOldRow = tidbName, replans, true, true
 	case versionComment:
 		f.Comment += value
 	case memSQL: // it comes first
@@ -187,7 +187,7 @@ func readAnswer(w *session.Wanted, row []string) {
 
 // readModes reads the modes of sql_mode. With SIMULTANEOUS_ASSIGNMENT MariaDB stores the first of two values for a
 // column, and crashes with three. In an UPDATE two values are an error.
-func readModes(f *session.Facts, modes []string) {
+func readModes(f *session.Capabilities, modes []string) {
 	f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 	f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
 	switch {

@@ -90,25 +90,25 @@ func (text) Micros(time string) string { return "(" + time + ")" }
 // MariaDB shows a transaction that the SQL statement BEGIN has begun.
 const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN' /*M! AND @@in_transaction = 0 */"
 
-// Raising is error 1059 of MariaDB, 3057 or 4163 of MySQL. These errors show the invalid lock name; no sql_mode and no
+// Throwing is error 1059 of MariaDB, 3057 or 4163 of MySQL. These errors show the invalid lock name; no sql_mode and no
 // IGNORE softens them. If a server accepted the name, the sum would be out of range, which is error 1690. The name is
 // never NULL, for which MariaDB throws no error, nor empty, which is NULL under EMPTY_STRING_IS_NULL. The function may
 // return NULL after its error; otherwise the second error would hide the first.
-func (text) Raising() (before, between, behind string) {
+func (text) Throwing() (before, between, behind string) {
 	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
 		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"
 }
 
-// Raised: error 1690 quotes the expression without its values.
-func (text) Raised(err error) (text string, ok bool) {
+// Thrown: error 1690 quotes the expression without its values.
+func (text) Thrown(err error) (text string, ok bool) {
 	if number, ok, own := dberr.MySQLError(err); ok {
 		return own.Error(), number == 1059 || number == 3057 || number == 4163
 	}
 	return err.Error(), true
 }
 
-// Turn: row locks are granted in the order of the requests.
-func (text) Turn(string, bool) string { return "" }
+// AdvisoryLock: row locks are granted in the order of the requests.
+func (text) AdvisoryLock(string, bool) string { return "" }
 
 func (d text) FindElsewhere(schema, table string) string {
 	home := "COALESCE(DATABASE(), " + d.Text("") + ")"
@@ -119,8 +119,8 @@ func (d text) FindElsewhere(schema, table string) string {
 		" AND table_schema <> "+home+" ORDER BY table_schema")
 }
 
-// MayMove: a block may contain USE. The server refuses USE in dynamic SQL.
-func (text) MayMove(query string, more bool) bool { return more && moves.MatchString(query) }
+// MayChangeSchema: a block may contain USE. The server refuses USE in dynamic SQL.
+func (text) MayChangeSchema(query string, more bool) bool { return more && moves.MatchString(query) }
 
 // A comment with code ends a word.
 var moves = regexp.MustCompile(`(?is)(?:^|[;\s/*!])use\b`)
@@ -134,11 +134,11 @@ func (d text) PlaceInCatalogue(schema, text string) string {
 var ownInCatalogue = regexp.MustCompile(`DATABASE\(\)\)? AND (?:\w+\.)?table_name = _utf8mb4'(?:` +
 	strings.Join(sqltext.OwnTables, "|") + `)'`)
 
-func (text) Facts() *sqltext.Facts { return facts() }
+func (text) Capabilities() *sqltext.Capabilities { return capabilities() }
 
-var facts = sync.OnceValue(func() *sqltext.Facts {
-	return &sqltext.Facts{
-		Mark:        '?',
+var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
+	return &sqltext.Capabilities{
+		Placeholder: '?',
 		Numbers:     fact.No,
 		OwnNumbers:  fact.No,
 		Application: fact.No,
@@ -147,11 +147,11 @@ var facts = sync.OnceValue(func() *sqltext.Facts {
 
 		Unlimited: " LIMIT 1000000000",
 
-		CreateLedger:   createLedger,
-		LedgerTriggers: ledgerTriggers(),
-		Issuers:        issuers(),
-		FindOwnHome:    "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
-		Vocabulary:     sqltext.Vocabulary(Text, "", alive), // a promoted replica has no epoch of its own
+		CreateLedger:     createLedger,
+		LedgerTriggers:   ledgerTriggers(),
+		Issuers:          issuers(),
+		FindLedgerSchema: "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
+		Vocabulary:       sqltext.Vocabulary(Text, "", alive), // a promoted replica has no epoch of its own
 	}
 })
 

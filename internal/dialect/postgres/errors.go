@@ -5,8 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
 
-// Answers classifies the errors of PostgreSQL.
-var Answers = &dberr.Answers{
+// Errors classifies the errors of PostgreSQL.
+var Errors = &dberr.Classifier{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.No,
 	Unlocks:      fact.Yes,
@@ -15,14 +15,14 @@ var Answers = &dberr.Answers{
 	CountsArgs:   fact.Yes,
 	TimeType:     "timestamptz",
 
-	Answered:    answered,
+	IsResponse:  isResponse,
 	KeepsTx:     dberr.Never[error],
 	EndsTx:      dberr.Nowhere,
 	LeftNothing: leftNothing,
 	ChoosesKey:  dberr.Never[string],
 }
 
-func answered(err error) bool {
+func isResponse(err error) bool {
 	code := dberr.SQLState(err)
 	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }

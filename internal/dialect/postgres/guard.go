@@ -13,7 +13,7 @@ import (
 // PostgreSQL evaluates an expression without columns while planning, so an expression that throws an error must depend
 // on a column.
 var Guard = &guard.Dialect{
-	Facts: guard.Facts{
+	Capabilities: guard.Capabilities{
 		SetsInOrder:       fact.No,
 		ReadsNewRow:       fact.No,
 		ReadsWith:         fact.No,
@@ -28,28 +28,28 @@ var Guard = &guard.Dialect{
 		OwnLedgers:        fact.No,
 	},
 	Texts: guard.Texts{
-		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", Behind: ", 0), -9223372036854775807))"},
-		KeyText: guard.Around{Behind: `::pg_catalog.text COLLATE pg_catalog."C"`},
+		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", After: ", 0), -9223372036854775807))"},
+		KeyText: guard.Around{After: `::pg_catalog.text COLLATE pg_catalog."C"`},
 		// concat alone would turn a NULL key into a text.
-		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", Behind: "))"},
+		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", After: "))"},
 		// The functions take integers only. Compared with a column of a floating-point type, a token equals the tokens
 		// near it.
-		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", Behind: ")"},
-		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", Behind: ")"},
-		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", Behind: ")"},
-		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
+		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", After: ")"},
+		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", After: ")"},
+		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", After: ")"},
+		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", After: ")"},
 		// NULLIF looks up its operator in the search path, and array_remove by the type.
-		Unless: guard.Around{Before: "(pg_catalog.array_remove(ARRAY[", Between: "], ", Behind: "))[1]"},
+		Unless: guard.Around{Before: "(pg_catalog.array_remove(ARRAY[", Between: "], ", After: "))[1]"},
 		// As a condition this would compare a number with a record.
-		Assigns:  guard.Around{Before: "(", Between: ") = ROW(", Behind: ")"},
-		Assigned: guard.Around{Before: "COALESCE((", Between: "), ", Behind: ")::bigint"},
+		Assigns:  guard.Around{Before: "(", Between: ") = ROW(", After: ")"},
+		Assigned: guard.Around{Before: "COALESCE((", Between: "), ", After: ")::bigint"},
 		Strict:   []string{"pg_catalog.int8le", "pg_catalog.int8lt", "pg_catalog.int8eq", "pg_catalog.int8abs"},
 	},
-	Ground: guard.Ground{
-		Code: "plpgsql", Home: "public",
+	Protected: guard.Protected{
+		Code: "plpgsql", DefaultSchema: "public",
 		Cascades: fact.Yes,
-		Setting:  keptSetting, Setters: setterNames,
-		Unseen: unseenSetting, Argument: settingArgument,
+		Setting:  protectedSetting, Setters: setterNames,
+		DynamicSetting: dynamicSetting, Argument: settingArgument,
 	},
 	Search: guard.Search{
 		Names: []string{"client_encoding"},
@@ -62,7 +62,7 @@ var Guard = &guard.Dialect{
 
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerFirst, LedgerTail: ledgerTail,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsFirst, ClaimsTail: claimsTail,
-	ProveDelete: proveDelete,
+	PresentDelete: presentDelete,
 
 	ClaimsAtOnce: 1, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
@@ -112,11 +112,11 @@ func spellsKey(w guard.Writer) {
 		"WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" + row.Key + "))")
 }
 
-// proveDelete writes a call that stores the presented tokens in a setting, which lasts until the transaction ends. The
-// seal clears the setting before each statement.
-func proveDelete(w guard.Writer) {
+// presentDelete writes a call that stores the presented tokens in a setting, which lasts until the transaction ends.
+// The seal clears the setting before each statement.
+func presentDelete(w guard.Writer) {
 	w.Write("pg_catalog.set_config('" + sqltext.DeleteSetting(w.Table()) + "', pg_catalog.concat(")
-	w.ProvenTokens()
+	w.PresentedTokens()
 	w.Write("), true) IS NOT NULL")
 }
 
@@ -126,7 +126,7 @@ func proveDelete(w guard.Writer) {
 // called once, whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
-	if home := w.LedgerHome(); home != "" {
+	if home := w.FunctionSchema(); home != "" {
 		w.Write(home + ".")
 	}
 	w.Write(sqltext.LedgerFunction + "(")
@@ -166,7 +166,7 @@ func ledgerTail(w guard.Writer) {
 func ledgerNewer(w guard.Writer, token int) {
 	const stored = sqltext.LedgerTable + ".token"
 	w.Write("(SELECT ")
-	w.Raise(guard.NotNewest, token, stored)
+	w.Throw(guard.NotNewest, token, stored)
 	w.Write(" FROM ")
 	w.Write(w.Ledger())
 	w.Write(" WHERE " + sqltext.LedgerTable + ".name OPERATOR(pg_catalog.=) ")
@@ -194,7 +194,7 @@ func claimsCheck(w guard.Writer) {
 // claimsFirst locks the claimed rows before the statement reads rows, because the check is evaluated once; so the
 // statement may change the claimed rows.
 func claimsFirst(w guard.Writer) {
-	if w.AsksAlone() {
+	if w.QueryOnly() {
 		claimsCheck(w)
 		return
 	}

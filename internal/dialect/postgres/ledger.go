@@ -33,13 +33,13 @@ var (
 		"p.proargmodes IS NULL AND " + asCreated("p", ledgerBody(sqltext.LedgerFunction), "IS NULL")
 
 	LedgerTriggerAsCreated = "pg_catalog.concat(g.tgname, ' ', g.tgtype) IN ('" + sqltext.LedgerTrigger + " 25', '" +
-		sqltext.LedgerTruncateTrigger + " 34', '" + sqltext.LedgerFloorTrigger + " 21') " +
+		sqltext.LedgerTruncateTrigger + " 34', '" + sqltext.LedgerBoundTrigger + " 21') " +
 		"AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
-		"CASE WHEN g.tgname <> '" + sqltext.LedgerFloorTrigger + "' THEN " +
+		"CASE WHEN g.tgname <> '" + sqltext.LedgerBoundTrigger + "' THEN " +
 		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", ledgerBody(sqltext.LedgerTrigger), pathSet) +
-		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " +
-		asCreated("t", ledgerBody(sqltext.LedgerFloorTrigger), pathSet) + " END)"
+		" ELSE t.proname = '" + sqltext.LedgerBoundTrigger + "' AND " +
+		asCreated("t", ledgerBody(sqltext.LedgerBoundTrigger), pathSet) + " END)"
 )
 
 // ledgerBody returns the body of a function of CreateLedgerFunction.

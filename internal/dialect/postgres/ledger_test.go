@@ -12,7 +12,7 @@ import (
 func TestLedgerFunctionTakesTheTurn(t *testing.T) {
 	bare := strings.NewReplacer("pg_catalog.", "", " ", "", "\n", "", "\t", "").Replace
 	text := bare(CreateLedgerFunction)
-	for _, part := range []string{Text.Turn("wanted", true), sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.LedgerTable} {
+	for _, part := range []string{Text.AdvisoryLock("wanted", true), sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.LedgerTable} {
 		if !strings.Contains(text, bare(part)) {
 			t.Errorf("the function's text has no %s", part)
 		}

@@ -16,13 +16,13 @@ import (
 // HasSettings is No: the setting for backslashes in strings is queried before each statement that depends on it.
 var Session = &session.Dialect{
 	Text:   Text,
-	Canary: canary, ReadProof: readProof,
-	Questions: questions, Read: readAnswer,
+	Canary: canary, ReadProbe: readProbe,
+	Queries: queries, Read: readRow,
 	Strings: readsStrings, ReadStrings: readStrings,
 	Prepared: "SELECT name, statement FROM pg_catalog.pg_prepared_statements",
 	Version:  "SELECT pg_catalog.version()",
 	Standby:  standby,
-	Others:   others, Itself: itself,
+	Others:   otherServers, Itself: itself,
 
 	ErrorEndsTx: fact.Yes,
 	HasSettings: fact.No,
@@ -44,7 +44,7 @@ func noInteger(table session.Name, column string) string {
 
 const standby = "pg_catalog.pg_is_in_recovery()"
 
-var others = []session.Server{
+var otherServers = []session.Server{
 	{Word: "cockroachdb", Name: "CockroachDB"}, {Word: "-yb-", Name: "YugabyteDB"},
 	{Word: "redshift", Name: "Redshift"}, {Word: "greenplum", Name: "Greenplum"},
 	{Word: "cloudberry", Name: "Cloudberry"}, {Word: "materialize", Name: "Materialize"},
@@ -73,14 +73,14 @@ func canary(w *session.Wanted, inTx bool) string {
 		unless = " WHEN pg_catalog.timestamptz_ne(pg_catalog.now(), pg_catalog.statement_timestamp()) THEN false"
 	}
 	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN pg_catalog.int8le(q.n, 0) THEN true" + unless +
-		" ELSE " + session.Raising(Text, serverFacts(w)) + " IS NOT NULL END"
+		" ELSE " + session.Throwing(Text, serverCapabilities(w)) + " IS NOT NULL END"
 }
 
-// serverFacts is an expression of type json.
-func serverFacts(w *session.Wanted) string {
+// serverCapabilities is an expression of type json.
+func serverCapabilities(w *session.Wanted) string {
 	function, sealed := "NULL", "NULL"
 	if w.Function {
-		function = "(" + sqltext.Place(Text, w.Home, FindLedgerFunction) + ")"
+		function = "(" + sqltext.Place(Text, w.LedgerSchema, FindLedgerFunction) + ")"
 	}
 	if seals := findSeals(w); seals != "" {
 		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"
@@ -122,7 +122,7 @@ func findSeals(w *session.Wanted) string {
 	})
 }
 
-func readProof(w *session.Wanted, detail string) error {
+func readProbe(w *session.Wanted, detail string) error {
 	var facts struct {
 		Version, Extension, Function string
 		Standby                      bool
@@ -130,10 +130,11 @@ func readProof(w *session.Wanted, detail string) error {
 		Views                        []session.View
 	}
 	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
-		return session.ErrNoFacts
+		return session.ErrUnreadable
 	}
-	w.Facts.Version, w.Facts.Comment, w.Facts.Standby = facts.Version, facts.Extension, facts.Standby
-	w.Facts.Views = facts.Views
+	w.Capabilities.Version, w.Capabilities.Comment, w.Capabilities.Standby = facts.Version,
+		facts.Extension, facts.Standby
+	w.Capabilities.Views = facts.Views
 	w.Schema = facts.Function
 	for _, i := range facts.Sealed {
 		w.FoundSeal(i)
@@ -161,15 +162,15 @@ func readStrings(rows [][]string) lex.Escapes {
 	return reading
 }
 
-func questions(w *session.Wanted) []string {
-	if w.Proven || !w.Server && !w.Function && len(w.Sealed) == 0 {
+func queries(w *session.Wanted) []string {
+	if w.Probed || !w.Server && !w.Function && len(w.Sealed) == 0 {
 		return nil
 	}
-	return []string{"SELECT " + serverFacts(w)}
+	return []string{"SELECT " + serverCapabilities(w)}
 }
 
-func readAnswer(w *session.Wanted, row []string) {
+func readRow(w *session.Wanted, row []string) {
 	if len(row) > 0 {
-		_ = readProof(w, row[0])
+		_ = readProbe(w, row[0])
 	}
 }

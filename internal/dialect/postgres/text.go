@@ -76,20 +76,20 @@ func (text) Micros(time string) string {
 		"9223372036854774784) END::bigint"
 }
 
-// Raising is of type bigint, and throws the error 22P02. No user-defined cast prevents the error: concat is never
+// Throwing is of type bigint, and throws the error 22P02. No user-defined cast prevents the error: concat is never
 // NULL, and int8in parses text without a cast.
-func (text) Raising() (before, between, behind string) {
+func (text) Throwing() (before, between, behind string) {
 	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
 }
 
-func (text) Raised(err error) (text string, ok bool) {
+func (text) Thrown(err error) (text string, ok bool) {
 	if code, ok, own := dberr.PostgresError(err); ok {
 		return own.Error(), code == dberr.InvalidText
 	}
 	return err.Error(), true
 }
 
-func (text) Turn(name string, shared bool) string {
+func (text) AdvisoryLock(name string, shared bool) string {
 	lock := "pg_advisory_xact_lock("
 	if shared {
 		lock = "pg_advisory_xact_lock_shared("
@@ -99,12 +99,12 @@ func (text) Turn(name string, shared bool) string {
 }
 
 func turning(lock string) (before, behind string) {
-	before, behind, _ = strings.Cut(TurnOf("|"), "|")
+	before, behind, _ = strings.Cut(LockNumber("|"), "|")
 	return "pg_catalog." + lock + before, behind + ")"
 }
 
-// TurnOf returns an expression for the number of the advisory lock of a name, which is an expression.
-func TurnOf(name string) string {
+// LockNumber returns an expression for the number of the advisory lock of a name, which is an expression.
+func LockNumber(name string) string {
 	return "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0)"
 }
 
@@ -130,14 +130,14 @@ const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchro
 // readsCommitted is a condition: each statement sees what was committed before it.
 const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')"
 
-// seen returns a condition for a statement that may add the name, an expression of type text, to the ledger above the
-// lower bound. Above READ COMMITTED the statement's snapshot may be older than a Repair that the statement has waited
-// for. An existing name that Repair has increased is then a serialization failure, but a new name would begin too low.
-// So the condition throws [sqltext.Seen], and the caller must add the name first.
-func seen(name string) string {
+// checksSnapshot returns a condition for a statement that may add the name, an expression of type text, to the ledger
+// above the lower bound. Above READ COMMITTED the statement's snapshot may be older than a Repair that the statement
+// has waited for. An existing name that Repair has increased is then a serialization failure, but a new name would
+// begin too low. So the condition throws [sqltext.OldSnapshot], and the caller must add the name first.
+func checksSnapshot(name string) string {
 	return "CASE WHEN " + readsCommitted + " THEN true" +
 		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
-		" ELSE " + sqltext.Raise(Text, "'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
+		" ELSE " + sqltext.Throw(Text, "'"+sqltext.OldSnapshot+"'", name) + " IS NOT NULL END"
 }
 
 // FindElsewhere: a temporary table belongs to another session, or shadows all other tables.
@@ -153,16 +153,16 @@ func (d text) FindElsewhere(schema, table string) string {
 		"" + other + " ORDER BY n.nspname")
 }
 
-// MayMove: SET SCHEMA is SET search_path. RESET ALL, DISCARD ALL, RESET ROLE and code may change search_path. The
-// schema of the role may be in the path.
-func (text) MayMove(query string, more bool) bool {
-	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) ||
+// MayChangeSchema: SET SCHEMA is SET search_path. RESET ALL, DISCARD ALL, RESET ROLE and code may change search_path.
+// The schema of the role may be in the path.
+func (text) MayChangeSchema(query string, more bool) bool {
+	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsDynamically(query) ||
 		mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
-// setsUnseen reports whether query may change a setting without showing the setting's name: set_config has no plain
-// constant, an UPDATE of a view changes settings, or names are spelled in Unicode.
-func setsUnseen(query string) bool {
+// setsDynamically reports whether query may change a setting without showing the setting's name: set_config has no
+// plain constant, an UPDATE of a view changes settings, or names are spelled in Unicode.
+func setsDynamically(query string) bool {
 	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
 	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||
 		mentions(query, "set", "_config") && len(callsSetConfig.FindAllStringIndex(query, -1)) !=
@@ -201,10 +201,10 @@ func (d text) PlaceInCatalogue(schema, text string) string {
 	return text
 }
 
-func (text) Facts() *sqltext.Facts { return facts }
+func (text) Capabilities() *sqltext.Capabilities { return capabilities }
 
-var facts = &sqltext.Facts{
-	Mark:        '$',
+var capabilities = &sqltext.Capabilities{
+	Placeholder: '$',
 	Numbers:     fact.Yes,
 	OwnNumbers:  fact.Yes,
 	Application: fact.Yes,
@@ -217,25 +217,25 @@ var facts = &sqltext.Facts{
 
 	CreateLedger:         sqltext.CreateLedger,
 	CreateLedgerFunction: CreateLedgerFunction, FindLedgerFunction: FindLedgerFunction,
-	Issuers:     issuers,
-	FindOwnHome: findOwnHome,
-	Vocabulary:  vocabulary(),
+	Issuers:          issuers,
+	FindLedgerSchema: findLedgerSchema,
+	Vocabulary:       vocabulary(),
 }
 
-var findOwnHome = Qualified("SELECT COALESCE((SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN " +
+var findLedgerSchema = Qualified("SELECT COALESCE((SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN " +
 	"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
 	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')")
 
-func vocabulary() sqltext.Pieces {
+func vocabulary() sqltext.Fragments {
 	v := sqltext.Vocabulary(Text, epoch, alive)
 	v["holds"] = sqltext.Func(holds)
 	v["durable"] = sqltext.Raw(durable)
-	v["turn"] = sqltext.Func(func(name string) string { return Text.Turn(name, false) })
+	v["turn"] = sqltext.Func(func(name string) string { return Text.AdvisoryLock(name, false) })
 	for piece, lock := range map[string]string{"try": "(", "share": "_shared("} {
 		before, behind := turning("pg_try_advisory_xact_lock" + lock)
 		v[piece] = sqltext.Func(func(name string) string { return before + name + behind })
 	}
-	v["seen"] = sqltext.Func(seen)
+	v["seen"] = sqltext.Func(checksSnapshot)
 	return v
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 func TestPostgresPieces(t *testing.T) {
-	got, _ := sqltext.Render(Text, "{durable}|{turn {name}}|{seen {name}}", sqltext.Pieces{"name": sqltext.Raw("$1::text")})
-	want := Qualified(strings.Join([]string{durable, Text.Turn("$1::text", false), seen("$1::text")}, "|"))
+	got, _ := sqltext.Render(Text, "{durable}|{turn {name}}|{seen {name}}", sqltext.Fragments{"name": sqltext.Raw("$1::text")})
+	want := Qualified(strings.Join([]string{durable, Text.AdvisoryLock("$1::text", false), checksSnapshot("$1::text")}, "|"))
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
-// The error text of Seen is recognised inside any message.
+// The error text of OldSnapshot is recognised inside any message.
 func TestSeenRaisesWhatSeenIs(t *testing.T) {
-	text := seen("$1")
+	text := checksSnapshot("$1")
 	at := strings.Index(text, "'sqlfence:")
 	if at < 0 || strings.Count(text, "$1") != 2 {
 		t.Fatalf("Seen is %s", text)
@@ -28,7 +28,7 @@ func TestSeenRaisesWhatSeenIs(t *testing.T) {
 		raisedError{raised + "books", "22P03"}: false,
 		raisedError{"7 is no number", "22P02"}: false,
 	} {
-		if got := sqltext.IsRaised(Text, err, sqltext.Seen); got != want {
+		if got := sqltext.IsThrown(Text, err, sqltext.OldSnapshot); got != want {
 			t.Errorf("%v: %v", err, got)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
 
-// Answers are how SQLite answers.
-var Answers = &dberr.Answers{
+// Errors are how SQLite answers.
+var Errors = &dberr.Classifier{
 	Remote:       fact.No,
 	CommitsAfter: fact.No,
 	Unlocks:      fact.No,
@@ -17,14 +17,14 @@ var Answers = &dberr.Answers{
 	CountsArgs:   fact.No,
 	TimeType:     "integer",
 
-	Answered:    answered,
+	IsResponse:  isResponse,
 	KeepsTx:     dberr.Never[error], // of a busy file the application may try again
 	EndsTx:      dberr.Nowhere,
 	LeftNothing: leftNothing,
 	ChoosesKey:  dberr.Never[string],
 }
 
-func answered(err error) bool {
+func isResponse(err error) bool {
 	_, ok := dberr.SQLiteCode(err)
 	return ok
 }

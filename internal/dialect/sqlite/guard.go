@@ -8,7 +8,7 @@ import (
 
 // Guard builds guards for SQLite, where a column of any type holds values of all types.
 var Guard = &guard.Dialect{
-	Facts: guard.Facts{
+	Capabilities: guard.Capabilities{
 		SetsInOrder:       fact.No,
 		ReadsNewRow:       fact.No,
 		ReadsWith:         fact.Yes,
@@ -24,20 +24,20 @@ var Guard = &guard.Dialect{
 	},
 	Texts: guard.Texts{
 		// Without the cast a text column would be compared as text.
-		Size:        guard.Around{Before: "abs(max(COALESCE(CAST(", Behind: " AS INTEGER), 0), -9223372036854775807))"},
-		KeyText:     guard.Around{Before: "CAST(", Behind: " AS TEXT) COLLATE BINARY"},
+		Size:        guard.Around{Before: "abs(max(COALESCE(CAST(", After: " AS INTEGER), 0), -9223372036854775807))"},
+		KeyText:     guard.Around{Before: "CAST(", After: " AS TEXT) COLLATE BINARY"},
 		ClaimText:   guard.Around{Between: " || ':' || "},
 		Equal:       guard.Around{Between: " = "},
 		Less:        guard.Around{Between: " < "},
 		LessOrEqual: guard.Around{Between: " <= "},
-		Greatest:    guard.Around{Before: "max(", Between: ", ", Behind: ")"},
-		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
+		Greatest:    guard.Around{Before: "max(", Between: ", ", After: ")"},
+		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", After: ")"},
 		Assigns:     guard.Around{Between: " = "},
-		NotInteger:  guard.Around{Before: "typeof(", Behind: ") NOT IN ('integer', 'null')"},
+		NotInteger:  guard.Around{Before: "typeof(", After: ") NOT IN ('integer', 'null')"},
 		// A cast to INTEGER alone would read '9e18' as 9.
-		Assigned: guard.Around{Before: "CAST(CAST(COALESCE((", Between: "), ", Behind: ") AS NUMERIC) AS INTEGER)"},
+		Assigned: guard.Around{Before: "CAST(CAST(COALESCE((", Between: "), ", After: ") AS NUMERIC) AS INTEGER)"},
 	},
-	Ground: guard.Ground{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
+	Protected: guard.Protected{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
 
 	// SQLite has no privileges, and a DELETE carries no proof that a trigger could see.
 	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file " +
@@ -59,7 +59,7 @@ var Guard = &guard.Dialect{
 
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: ledgerTail,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: ledgerTail,
-	ProveDelete: func(guard.Writer) {},
+	PresentDelete: func(guard.Writer) {},
 
 	// A short list is quicker. Longer lists make different statements, which SQLite compiles each time.
 	ClaimsAtOnce: 17, AmongClaims: amongClaims, SpellsKey: spellsKey,
@@ -92,9 +92,9 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write("(SELECT CASE WHEN ")
 	w.Compare(guard.Equal, token, newest)
 	w.Write(" THEN 1 WHEN count(*) = 0 THEN ")
-	w.RaiseCondition(guard.UnknownName, token, "count(*)")
+	w.ThrowCondition(guard.UnknownName, token, "count(*)")
 	w.Write(" ELSE ")
-	w.RaiseCondition(guard.NotNewest, token, newest)
+	w.ThrowCondition(guard.NotNewest, token, newest)
 	w.Write(" END FROM ")
 	w.Write(w.Schema())
 	w.Write(sqltext.LedgerTable + " WHERE " + sqltext.LedgerTable + ".name = ")

@@ -10,8 +10,8 @@ import (
 // Session has the queries of SQLite's capabilities; there is no server.
 var Session = &session.Dialect{
 	Text:   Text,
-	Canary: canary, ReadProof: func(*session.Wanted, string) error { return nil },
-	Questions: questions, Read: readAnswer,
+	Canary: canary, ReadProbe: func(*session.Wanted, string) error { return nil },
+	Queries: queries, Read: readRow,
 	Version: "SELECT 'SQLite ' || sqlite_version()",
 	Standby: "1 = 0", // the file is its own server
 	Unique:  unique,
@@ -40,16 +40,16 @@ func unalterable(table session.Name) string {
 }
 
 func canary(*session.Wanted, bool) string {
-	return "SELECT CASE WHEN 1 <= 0 THEN 1 ELSE " + session.Raising(Text, "1") + " IS NOT NULL END"
+	return "SELECT CASE WHEN 1 <= 0 THEN 1 ELSE " + session.Throwing(Text, "1") + " IS NOT NULL END"
 }
 
-func questions(w *session.Wanted) []string {
+func queries(w *session.Wanted) []string {
 	if !w.Counts {
 		return nil
 	}
 	return []string{"PRAGMA count_changes"}
 }
 
-func readAnswer(w *session.Wanted, row []string) {
-	w.Facts.ReturnsCounts = !slices.Equal(row, []string{"0"})
+func readRow(w *session.Wanted, row []string) {
+	w.Capabilities.ReturnsCounts = !slices.Equal(row, []string{"0"})
 }

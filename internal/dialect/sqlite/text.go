@@ -53,32 +53,32 @@ func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Millisec
 // floating-point number. The cast also drops the column's declared type, which drivers use to convert values.
 func (text) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
 
-// Raising is an error of the kind SQLITE_ERROR, with the text in the message.
-func (text) Raising() (before, between, behind string) {
+// Throwing is an error of the kind SQLITE_ERROR, with the text in the message.
+func (text) Throwing() (before, between, behind string) {
 	return "json_extract('{}', ", " || ", ")"
 }
 
-func (text) Raised(err error) (text string, ok bool) {
+func (text) Thrown(err error) (text string, ok bool) {
 	if code, ok, own := dberr.SQLiteError(err); ok {
 		return own.Error(), code == dberr.SQLiteGeneral
 	}
 	return err.Error(), true
 }
 
-func (text) Turn(string, bool) string { return "" }
+func (text) AdvisoryLock(string, bool) string { return "" }
 
 // FindElsewhere: each attached file has separate tables of sqlfence.
 func (text) FindElsewhere(string, string) string { return "" }
 
-func (text) MayMove(string, bool) bool { return false }
+func (text) MayChangeSchema(string, bool) bool { return false }
 
 func (text) PlaceInCatalogue(_, text string) string { return text }
 
-func (text) Facts() *sqltext.Facts { return facts() }
+func (text) Capabilities() *sqltext.Capabilities { return capabilities() }
 
-var facts = sync.OnceValue(func() *sqltext.Facts {
-	return &sqltext.Facts{
-		Mark:        '?',
+var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
+	return &sqltext.Capabilities{
+		Placeholder: '?',
 		Numbers:     fact.Yes,
 		OwnNumbers:  fact.No, // drivers differ in how they count those
 		Application: fact.No,

@@ -20,7 +20,7 @@ var unique = &session.Unique{
 		return "json_array(" + shape(schema, table) + " || '', " + kinds(schema, table) + " || '', " +
 			keyColumns(schema, table) + " || '')"
 	},
-	Read: readUnique, Lock: lock, Home: "main", Hidden: "temp",
+	Read: readUnique, Lock: lock, DefaultSchema: "main", SearchedFirst: "temp",
 }
 
 // lock returns a PRAGMA that takes the file's write lock. It writes at most what a COMMIT would write with auto_vacuum,
@@ -65,11 +65,11 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	}
 	u := &session.UniqueKeys{Shape: parts[0]}
 	if len(kinds) != 1 || !strings.HasSuffix(kinds[0], " table") || strings.HasPrefix(kinds[0], "temp ") {
-		u.Odd = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
+		u.Unusable = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
 	}
 	writes := func(text *string) bool { return text != nil && writing.MatchString(*text) && !own.MatchString(*text) }
-	if u.Odd == "" && slices.ContainsFunc(definitions, writes) {
-		u.Odd = "it has a trigger, and what that writes would replace rows, too"
+	if u.Unusable == "" && slices.ContainsFunc(definitions, writes) {
+		u.Unusable = "it has a trigger, and what that writes would replace rows, too"
 	}
 	for i := range columns {
 		c := &columns[i]
@@ -81,8 +81,8 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 		}
 		last := len(u.Keys) - 1
 		u.Keys[last] = append(u.Keys[last], c.KeyColumn)
-		if u.Odd == "" {
-			u.Odd = c.odd()
+		if u.Unusable == "" {
+			u.Unusable = c.unusable()
 		}
 	}
 	return u, nil
@@ -123,8 +123,8 @@ func (c *keyColumn) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// odd returns why the column can't find a conflicting row; empty if it can.
-func (c *keyColumn) odd() string {
+// unusable returns why the column can't find a conflicting row; empty if it can.
+func (c *keyColumn) unusable() string {
 	switch {
 	case c.hidden || c.Name == "":
 		return "it has a unique index that is partial, or has an expression or a generated column"

@@ -36,7 +36,7 @@ func TestMayExecute(t *testing.T) {
 }
 
 // Prepared finds the statement of a PREPARE in every spelling, and returns any similar text unchanged.
-func TestPrepared(t *testing.T) {
+func TestPreparedFindsTheStatementOfPREPARE(t *testing.T) {
 	for text, want := range map[string]string{
 		"PREPARE a AS SELECT 1":                                       " SELECT 1",
 		"prepare a(int, numeric(10, 2)) as SELECT $1":                 " SELECT $1",

@@ -17,7 +17,7 @@ import (
 func Fingerprint(d dialect.Dialect, query string) string {
 	tokens, ok := tokensOf(d, query)
 	if !ok {
-		return firstWord(query) + " …"
+		return firstKeyword(query) + " …"
 	}
 	var b strings.Builder
 	b.Grow(len(query))

@@ -59,5 +59,5 @@ func scan(d dialect.Dialect, query string) (t lex.Scanned, g *lex.Grammar, ok bo
 	return lex.Scanned{Src: query, Tokens: tokens, Rules: g.Lex}, g, fault == nil
 }
 
-// firstWord returns the letters that a text begins with.
-func firstWord(query string) string { return lex.Letters(strings.TrimLeft(query, " \t\r\n\f\v(")) }
+// firstKeyword returns the letters that a text begins with.
+func firstKeyword(query string) string { return lex.Letters(strings.TrimLeft(query, " \t\r\n\f\v(")) }

@@ -102,7 +102,7 @@ func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 }
 
 // setsAutocommit reports whether a statement names the setting autocommit.
-func setsAutocommit(t *lex.Scanned, s lex.Span) bool {
+func setsAutocommit(t *lex.Scanned, s lex.Range) bool {
 	for i := s.Lo + 1; i < s.Hi; i++ {
 		if lex.EqualFold(strings.Trim(t.TokenText(i), "@`"), "autocommit") {
 			return true
@@ -112,7 +112,7 @@ func setsAutocommit(t *lex.Scanned, s lex.Span) bool {
 }
 
 // beginsAtomic reports whether a statement contains BEGIN ATOMIC, which begins the body of a function.
-func beginsAtomic(t *lex.Scanned, s lex.Span) bool {
+func beginsAtomic(t *lex.Scanned, s lex.Range) bool {
 	for i := s.Lo + 1; i+1 < s.Hi; i++ {
 		if t.Word(i, "begin") && t.Word(i+1, "atomic") {
 			return true

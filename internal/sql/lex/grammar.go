@@ -17,16 +17,16 @@ type Grammar struct {
 	NoRows         []string  // first words of statements that change no rows
 
 	// Clauses of a write.
-	Only          fact.Fact // a table may be written as ONLY name, or name *
-	BareAlias     fact.Fact // an alias needs no AS
-	OrClause      fact.Fact // OR x may follow the verb, and REPLACE means INSERT OR REPLACE
-	IndexedBy     fact.Fact // INDEXED BY and NOT INDEXED may follow a table
-	Limits        fact.Fact // UPDATE and DELETE may have ORDER BY and LIMIT
-	RowKeyword    fact.Fact // SET may contain (a, b) = ROW(1, 2); otherwise (a) = 1
-	DoubleEquals  fact.Fact // a == 1 means a = 1
-	QualifiedSet  fact.Fact // SET may contain table.column = 1, and := for =
-	OnDuplicate   fact.Fact // ON DUPLICATE KEY UPDATE, VALUES(column) in it, VALUES ROW(1, 2), and () VALUES ()
-	BehindColumns []string  // words that may follow the columns of a SELECT
+	Only         fact.Fact // a table may be written as ONLY name, or name *
+	BareAlias    fact.Fact // an alias needs no AS
+	OrClause     fact.Fact // OR x may follow the verb, and REPLACE means INSERT OR REPLACE
+	IndexedBy    fact.Fact // INDEXED BY and NOT INDEXED may follow a table
+	Limits       fact.Fact // UPDATE and DELETE may have ORDER BY and LIMIT
+	RowKeyword   fact.Fact // SET may contain (a, b) = ROW(1, 2); otherwise (a) = 1
+	DoubleEquals fact.Fact // a == 1 means a = 1
+	QualifiedSet fact.Fact // SET may contain table.column = 1, and := for =
+	OnDuplicate  fact.Fact // ON DUPLICATE KEY UPDATE, VALUES(column) in it, VALUES ROW(1, 2), and () VALUES ()
+	AfterColumns []string  // words that may follow the columns of a SELECT
 
 	// Expressions.
 	NameWords      []string  // words that end a clause on one server, and may be names on another

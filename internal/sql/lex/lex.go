@@ -16,9 +16,9 @@ func Scan(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
 	return s.scan()
 }
 
-// Part is Scan for a part of a text, in which brackets may lack their partners. No token gets a Mate.
-func Part(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
-	s := scanner{rules: r, src: src, toks: buf, escapes: e, open: none, intricate: none, part: true}
+// ScanPart is Scan for a part of a text, in which brackets may lack their partners. No token gets a Mate.
+func ScanPart(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
+	s := scanner{rules: r, src: src, toks: buf, escapes: e, open: none, intricate: none, partial: true}
 	return s.scan()
 }
 
@@ -30,7 +30,7 @@ func (s *scanner) scan() ([]Token, *Error) {
 	switch named := s.rules.TwoModes.Is(); { // the settings of a session that may use another encoding
 	case named && !s.anyEncoding(), utf8.ValidString(src):
 	case named:
-		return nil, &Error{Offset: invalidUTF8(src), Reason: notUTF8, Fault: Ambiguous}
+		return nil, &Error{Offset: invalidUTF8(src), Reason: notUTF8, Kind: Ambiguous}
 	default:
 		return nil, &Error{Offset: invalidUTF8(src), Reason: notUTF8}
 	}
@@ -96,8 +96,8 @@ type scanner struct {
 	// The last token that can't stand in a Plain bracket.
 	intricate int32
 
-	part   bool  // brackets may be without their partners
-	unread Error // the first thing that servers read in different ways, if there is one
+	partial bool  // brackets may be without their partners
+	unread  Error // the first thing that servers read in different ways, if there is one
 }
 
 // fail records a place that databases read in different ways. The scanner reads on: if it finds a fault that every
@@ -378,7 +378,7 @@ func (s *scanner) punct(c byte) *Error {
 	plain := s.intricate == s.open
 	s.single()
 	switch {
-	case s.part:
+	case s.partial:
 	case c == '(' || c == '[':
 		s.toks[here].Mate, s.open = s.open, here
 	case c == ')' || c == ']':

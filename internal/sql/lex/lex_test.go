@@ -191,8 +191,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestLabels: any word is a name after a dot or AS, also the word AS.
-func TestLabels(t *testing.T) {
+// TestLabelsMayBeKeywords: any word is a name after a dot or AS, also the word AS.
+func TestLabelsMayBeKeywords(t *testing.T) {
 	const sql = `a.where AS set b as as as "x" c`
 	toks, err := Scan(Postgres, sql, EscapesUnknown, nil)
 	if err != nil {
@@ -301,7 +301,7 @@ func TestSCSOn(t *testing.T) {
 	if err != nil || len(toks) != 5 {
 		t.Errorf("got %v, %v", toks, err)
 	}
-	if _, err = Scan(Postgres, sql, EscapesUnknown, nil); err == nil || err.Fault != Ambiguous {
+	if _, err = Scan(Postgres, sql, EscapesUnknown, nil); err == nil || err.Kind != Ambiguous {
 		t.Errorf("got %+v", err)
 	}
 }
@@ -347,8 +347,8 @@ func sameByMembers(t *testing.T, r *Rules, text string) {
 	}
 }
 
-// TestMembers checks that the fast path for lists finds the same tokens.
-func TestMembers(t *testing.T) {
+// TestMembersOfListsAreScannedAlike checks that the fast path for lists finds the same tokens.
+func TestMembersOfListsAreScannedAlike(t *testing.T) {
 	pieces := strings.Split("1|0|22|999999999|9999999999|$1|$0|$2147483648|$|?|?7|?a|:a|@a|1.5|.5|1.|1e5|0x1|1a|'a'|'a|a|(|)|[|]|,|,|,|,| | |-|--|/*|;|é", "|")
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 100_000 {
@@ -362,7 +362,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// FuzzMembers is TestMembers for any text.
+// FuzzMembers is TestMembersOfListsAreScannedAlike for any text.
 func FuzzMembers(f *testing.F) {
 	f.Add("SELECT $1, $2, 3, ?, ?4, 'a'")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -158,5 +158,5 @@ const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_
 // so the server would reject the text. Only the standard reading remains.
 func (r *Rules) NeedsSCSOn(src string) bool {
 	_, err := Scan(r, src, EscapesAll|AnyEncoding, nil)
-	return err != nil && err.Fault == Rejected
+	return err != nil && err.Kind == Rejected
 }

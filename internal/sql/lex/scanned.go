@@ -1,11 +1,11 @@
 package lex
 
-// A Span is a range of a text's tokens, by their indexes: Lo to Hi-1. The zero Span
+// A Range is a range of a text's tokens, by their indexes: Lo to Hi-1. The zero Range
 // is nowhere.
-type Span struct{ Lo, Hi int32 }
+type Range struct{ Lo, Hi int32 }
 
 // Empty reports whether there is no token in s.
-func (s Span) Empty() bool { return s.Lo >= s.Hi }
+func (s Range) Empty() bool { return s.Lo >= s.Hi }
 
 // A Scanned is a text with its tokens.
 type Scanned struct {
@@ -39,7 +39,7 @@ func (t *Scanned) Name(i int) (name string, ok bool) {
 
 // Find calls of for the names among the tokens of s. It returns the first result that isn't negative, and the name's
 // token; or -1.
-func (t *Scanned) Find(s Span, of func(name string) int) (found int, at int32) {
+func (t *Scanned) Find(s Range, of func(name string) int) (found int, at int32) {
 	for i := s.Lo; i < s.Hi; i++ {
 		name, ok := t.Rules.Name(t.Src, &t.Tokens[i])
 		if !ok {
@@ -54,24 +54,24 @@ func (t *Scanned) Find(s Span, of func(name string) int) (found int, at int32) {
 
 // Item returns item n, from 0, of the list in tokens s. The result is empty if the list has fewer items, or if an item
 // before n such as t.* stands for an unknown number of columns.
-func (t *Scanned) Item(s Span, n int) Span {
+func (t *Scanned) Item(s Range, n int) Range {
 	lo, hi := int(s.Lo), int(s.Hi)
 	for ; n > 0 && lo < hi; n-- {
 		end := t.ItemEnd(lo, hi)
 		if t.Spreads(lo, end) {
-			return Span{s.Hi, s.Hi}
+			return Range{s.Hi, s.Hi}
 		}
 		lo = end + 1
 	}
 	if lo >= hi {
-		return Span{s.Hi, s.Hi}
+		return Range{s.Hi, s.Hi}
 	}
-	return Span{int32(lo), int32(t.ItemEnd(lo, hi))}
+	return Range{int32(lo), int32(t.ItemEnd(lo, hi))}
 }
 
 // Selected returns item n, from 0, of the columns of a SELECT, without its AS; ok is false if the text doesn't show
 // which item is number n.
-func (t *Scanned) Selected(columns Span, n int) (item Span, ok bool) {
+func (t *Scanned) Selected(columns Range, n int) (item Range, ok bool) {
 	lo, hi := int(columns.Lo), int(columns.Hi)
 	if t.Word(int32(lo), "distinct", "all") {
 		if lo++; t.Word(int32(lo), "on") {
@@ -81,16 +81,16 @@ func (t *Scanned) Selected(columns Span, n int) (item Span, ok bool) {
 	for i, end := lo, 0; i < hi; i = end + 1 {
 		end = t.ItemEnd(i, hi)
 		if i == end || t.Spreads(i, end) {
-			return Span{}, false
+			return Range{}, false
 		}
 		if n--; n < 0 {
 			if end > i+2 && t.Word(int32(end-2), "as") {
 				end -= 2
 			}
-			return Span{int32(i), int32(end)}, true
+			return Range{int32(i), int32(end)}, true
 		}
 	}
-	return Span{}, false
+	return Range{}, false
 }
 
 // Spreads reports whether an item may stand for any number of columns or values, including none: *, t.*, (t.*),
@@ -121,7 +121,7 @@ func (t *Scanned) FoldsByLocale(of func(name string) int) (found int, at int32) 
 }
 
 // Source returns the text of s.
-func (t *Scanned) Source(s Span) string {
+func (t *Scanned) Source(s Range) string {
 	return t.Src[t.Tokens[s.Lo].Start:t.Tokens[s.Hi-1].End]
 }
 
@@ -143,11 +143,11 @@ func (t *Scanned) ItemEnd(i, hi int) int {
 
 // StatementFrom returns the tokens of the statement that begins at token i or after the semicolons there; the result is
 // empty if no statement follows. A semicolon or the end follows the result.
-func (t *Scanned) StatementFrom(i int32) (s Span) {
+func (t *Scanned) StatementFrom(i int32) (s Range) {
 	for t.Tokens[i].Is(';') {
 		i++
 	}
-	s = Span{i, i}
+	s = Range{i, i}
 	for t.Tokens[s.Hi].Kind != End && !t.Tokens[s.Hi].Is(';') {
 		s.Hi = int32(t.Skip(int(s.Hi)))
 	}

@@ -99,7 +99,7 @@ func (s *scanner) twoModes() *Error {
 // swallowed reports whether the ASCII byte at i could be the second byte of a
 // character, if the database read the text in GBK, Big5, Shift JIS or the like.
 func (s *scanner) swallowed(i int) bool {
-	return s.rules.Encoding != "" && s.anyEncoding() && s.src[i] >= '@' && s.src[i-1] >= utf8.RuneSelf && !s.part
+	return s.rules.Encoding != "" && s.anyEncoding() && s.src[i] >= '@' && s.src[i-1] >= utf8.RuneSelf && !s.partial
 }
 
 func (s *scanner) twoEncodings() *Error { return &Error{s.pos, s.depends(), Ambiguous} }

@@ -49,17 +49,17 @@ func (t *Token) IsWord(src string, words ...string) bool {
 type Error struct {
 	Offset int // in bytes
 	Reason string
-	Fault  Fault
+	Kind   ErrorKind
 }
 
 func (e *Error) Error() string { return e.Reason }
 
-// A Fault is the kind of an Error: what the error means for the caller.
-type Fault uint8
+// An ErrorKind is the kind of an Error: what the error means for the caller.
+type ErrorKind uint8
 
 const (
 	// Unread: nothing more.
-	Unread Fault = iota
+	Unread ErrorKind = iota
 	// Rejected: the database refuses the text, too.
 	Rejected
 	// Ambiguous: where a string ends depends on the session's settings.

@@ -3,7 +3,7 @@
 //
 // The driver reads no SQL and keeps no rows. A test writes a function that behaves like the database, or replays
 // answers with [Script]. sqlfence doesn't know the driver, so a test must name a dialect by WithDialect. The driver
-// answers sqlfence's probe for the errors of guards itself, without recording the probe: see [Proof].
+// answers sqlfence's probe for the errors of guards itself, without recording the probe: see [ProbeError].
 package fakedb
 
 import (
@@ -22,7 +22,7 @@ import (
 // and may wait. ctx is the context of the statement or of BeginTx, and never nil. The returned error is the
 // database's. A panic becomes an error, because database/sql would keep its locks and hang; for that reason a Handler
 // must not call t.Fatal.
-type Handler func(ctx context.Context, c Call) (Answer, error)
+type Handler func(ctx context.Context, c Call) (Response, error)
 
 // A Call is a call of a connection.
 type Call struct {
@@ -54,8 +54,8 @@ const (
 	Rollback                 // a rollback; a failed rollback also ends the transaction
 )
 
-// An Answer is the database's response to a statement. The zero value has no rows, and no affected rows.
-type Answer struct {
+// A Response is the database's response to a statement. The zero value has no rows, and no affected rows.
+type Response struct {
 	// Columns are the names of the columns. Nil means unnamed columns, as many as the first row has values.
 	Columns []string
 	// Rows are the rows of a query; their values are driver.Values.
@@ -72,8 +72,8 @@ type Answer struct {
 // The begin and end of a transaction are calls with the SQL BEGIN, COMMIT and ROLLBACK. The isolation level and
 // read-only follow BEGIN, as in "BEGIN Read Committed, read-only".
 type DB struct {
-	// Facts returns the server's facts in the response to sqlfence's probe; nil for [Facts].
-	Facts func(question string) (string, error)
+	// Capabilities returns the server's facts in the response to sqlfence's probe; nil for [Capabilities].
+	Capabilities func(question string) (string, error)
 
 	handle Handler
 
@@ -87,16 +87,16 @@ func New(handle Handler) *DB { return &DB{handle: handle} }
 
 // Script returns a Handler that returns the answers in turn, one for each statement, and lets transactions begin and
 // end. Further statements are errors.
-func Script(answers ...Answer) Handler {
+func Script(answers ...Response) Handler {
 	var mu sync.Mutex
-	return func(_ context.Context, c Call) (Answer, error) {
+	return func(_ context.Context, c Call) (Response, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case c.Kind != Exec && c.Kind != Query:
-			return Answer{}, nil
+			return Response{}, nil
 		case len(answers) == 0:
-			return Answer{}, fmt.Errorf("fakedb: the script is over, but there came: %v", c)
+			return Response{}, fmt.Errorf("fakedb: the script is over, but there came: %v", c)
 		}
 		answer := answers[0]
 		answers = answers[1:]
@@ -113,7 +113,7 @@ func (d *DB) Sent() []Call {
 	return sent
 }
 
-func (d *DB) call(ctx context.Context, c Call) (answer Answer, err error) {
+func (d *DB) call(ctx context.Context, c Call) (answer Response, err error) {
 	d.mu.Lock()
 	d.sent = append(d.sent, c)
 	d.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := Proof(query, c.db.Facts); err != nil {
+	if err := ProbeError(query, c.db.Capabilities); err != nil {
 		return nil, err
 	}
 	answer, err := c.call(ctx, Exec, query, args)
@@ -192,7 +192,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return &rows{answer}, nil
 }
 
-func (c *conn) call(ctx context.Context, kind Kind, query string, args []driver.NamedValue) (Answer, error) {
+func (c *conn) call(ctx context.Context, kind Kind, query string, args []driver.NamedValue) (Response, error) {
 	values := make([]any, len(args))
 	for i, arg := range args {
 		values[i] = arg.Value

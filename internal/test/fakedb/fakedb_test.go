@@ -33,8 +33,8 @@ func open(t *testing.T, handle fakedb.Handler) (*fakedb.DB, *sql.DB) {
 
 func TestScriptAnswersInOrder(t *testing.T) {
 	fake, db := open(t, fakedb.Script(
-		fakedb.Answer{Affected: 3},
-		fakedb.Answer{Rows: [][]any{{int64(7), "ada"}, {int64(8), nil}}},
+		fakedb.Response{Affected: 3},
+		fakedb.Response{Rows: [][]any{{int64(7), "ada"}, {int64(8), nil}}},
 	))
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable, ReadOnly: true})
 	if err != nil {
@@ -83,11 +83,11 @@ func TestScriptAnswersInOrder(t *testing.T) {
 func TestHandlerMayFailAnyCall(t *testing.T) {
 	broken := errors.New("broken")
 	var failing fakedb.Kind
-	fake, db := open(t, func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	fake, db := open(t, func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 		if c.Kind == failing {
-			return fakedb.Answer{}, broken
+			return fakedb.Response{}, broken
 		}
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	})
 	run := func() error {
 		tx, err := db.BeginTx(t.Context(), nil)
@@ -124,7 +124,7 @@ func TestHandlerMayFailAnyCall(t *testing.T) {
 
 func TestRowsMayFailAfterTheLast(t *testing.T) {
 	broken := errors.New("broken")
-	_, db := open(t, fakedb.Script(fakedb.Answer{Columns: []string{"id"}, Rows: [][]any{{int64(7)}}, RowsErr: broken}))
+	_, db := open(t, fakedb.Script(fakedb.Response{Columns: []string{"id"}, Rows: [][]any{{int64(7)}}, RowsErr: broken}))
 	rows, err := db.QueryContext(t.Context(), "SELECT")
 	if err != nil {
 		t.Fatal(err)
@@ -137,11 +137,11 @@ func TestRowsMayFailAfterTheLast(t *testing.T) {
 
 // A transaction can still be rolled back, and the database closed.
 func TestPanicOfTheHandlerIsAnError(t *testing.T) {
-	fake, db := open(t, func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
+	fake, db := open(t, func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
 		if c.Kind == fakedb.Exec {
 			panic("broken")
 		}
-		return fakedb.Answer{}, nil
+		return fakedb.Response{}, nil
 	})
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // Version is the version string of a PostgreSQL server.
 const Version = "PostgreSQL 15.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit"
 
-// Facts returns the facts of a supported server of the dialect of question.
-func Facts(question string) (string, error) {
+// Capabilities returns the facts of a supported server of the dialect of question.
+func Capabilities(question string) (string, error) {
 	if names.MatchString(question) {
 		return `{"version": "` + Version + `", "function": "public"}`, nil
 	}
@@ -24,15 +24,15 @@ var (
 	halves = regexp.MustCompile(`'(sqlfence:[A-Za-z0-9]+)'.{1,20}'([A-Za-z0-9]*:server:)'`)
 )
 
-// Proof returns the error of a database that throws the errors of guards, for a test's driver without a database; nil
-// if query isn't sqlfence's probe. facts may be nil.
-func Proof(query string, facts func(question string) (string, error)) error {
+// ProbeError returns the error of a database that throws the errors of guards, for a test's driver without a database;
+// nil if query isn't sqlfence's probe. facts may be nil.
+func ProbeError(query string, facts func(question string) (string, error)) error {
 	m := halves.FindStringSubmatch(query)
 	if m == nil {
 		return nil
 	}
 	if facts == nil {
-		facts = Facts
+		facts = Capabilities
 	}
 	said, err := facts(query)
 	if err != nil {

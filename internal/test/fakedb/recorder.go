@@ -62,7 +62,7 @@ func (f *Recorder) record(query string, args []driver.NamedValue) error {
 }
 
 func (f *Recorder) executed(query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := Proof(query, nil); err != nil {
+	if err := ProbeError(query, nil); err != nil {
 		return nil, err
 	}
 	result := f.Result

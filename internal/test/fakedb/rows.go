@@ -6,20 +6,20 @@ import (
 	"io"
 )
 
-type rows struct{ answer Answer }
+type rows struct{ response Response }
 
-func (r *rows) Columns() []string { return r.answer.Columns }
+func (r *rows) Columns() []string { return r.response.Columns }
 func (r *rows) Close() error      { return nil }
 
 func (r *rows) Next(dest []driver.Value) error {
-	if len(r.answer.Rows) == 0 {
-		if r.answer.RowsErr != nil {
-			return r.answer.RowsErr
+	if len(r.response.Rows) == 0 {
+		if r.response.RowsErr != nil {
+			return r.response.RowsErr
 		}
 		return io.EOF
 	}
-	row := r.answer.Rows[0]
-	r.answer.Rows = r.answer.Rows[1:]
+	row := r.response.Rows[0]
+	r.response.Rows = r.response.Rows[1:]
 	if len(row) != len(dest) {
 		return fmt.Errorf("fakedb: a row of %d values for %d columns", len(row), len(dest))
 	}

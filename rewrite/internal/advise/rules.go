@@ -8,11 +8,11 @@ const (
 		"constant"
 	AssignsSerial Code = "under WithSerial a statement can't assign the serial column; leave the column out: it " +
 		"rises by itself"
-	BehindAnalyze Code = "drivers don't find the end of what ANALYZE answers to a statement with arguments; " +
+	AfterAnalyze Code = "drivers don't find the end of what ANALYZE answers to a statement with arguments; " +
 		"write the statement alone, or EXPLAIN it"
-	BehindPrepare Code = "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the " +
+	AfterPrepare Code = "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the " +
 		"driver, as database/sql's Prepare does"
-	BehindSetStatement Code = "a write can't be guarded behind SET STATEMENT; set the variable for the session, " +
+	AfterSetStatement Code = "a write can't be guarded behind SET STATEMENT; set the variable for the session, " +
 		"and write it as a statement of its own"
 	ChangesEncoding Code = "it may change %s, which decides how later statements are read; sqlfence needs %s"
 	CodeEscapes     Code = "a name spelled with escapes isn't supported in code; write it in double quotes"
@@ -84,7 +84,7 @@ const (
 	NumberByDefault Code = "DEFAULT would set the %s back; %s"
 	NumberInRow     Code = "the value for the %s column isn't an expression of its own; write column = value, or %s"
 	NumberTwice     Code = "it assigns the %s column twice; %s"
-	OneOfSeveral    Code = "without its schema, the table may be one of several that are registered; write its " +
+	AmbiguousTable  Code = "without its schema, the table may be one of several that are registered; write its " +
 		"schema"
 	OtherKind Code = "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or " +
 		"INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence"
@@ -123,11 +123,11 @@ const (
 	RowidMayBeKey    Code = "the rowid may be the row's key; name the key column instead"
 	RunsExecute      Code = "EXECUTE runs a text that is built at run time and can't be checked; send its statements " +
 		"one by one, or run it under Bypass"
-	RunsUnseen Code = "what it runs can't be seen in its text; send its statements one by one, or run it under " +
+	RunsDynamicSQL Code = "what it runs can't be seen in its text; send its statements one by one, or run it under " +
 		"Bypass"
 	SameName Code = "another table of the statement has the same name or alias but for the case of letters; give " +
 		"each an alias of its own"
-	SerialBesideWith Code = "under WithSerial the database would apply the write in WITH even if the row is " +
+	SerialWithCTE Code = "under WithSerial the database would apply the write in WITH even if the row is " +
 		"gone; send it as a statement of its own"
 	SerialIgnores Code = "OR IGNORE skips a row that breaks a constraint, which WithSerial would report as gone; " +
 		"write UPDATE without it"
@@ -149,13 +149,13 @@ const (
 		"on a connection of its own"
 	SettingsMayChange Code = "where its strings end depends on the session's settings, and a statement before " +
 		"this one may change them; send each statement by itself"
-	Several Code = "it writes to a registered table and is one of several statements in one text; send each by " +
+	Multi Code = "it writes to a registered table and is one of several statements in one text; send each by " +
 		"itself"
-	SeveralKinds Code = "it writes to a registered table and is one of several statements in one text, and not " +
+	MultiKinds Code = "it writes to a registered table and is one of several statements in one text, and not " +
 		"all are INSERT, UPDATE, DELETE or SELECT; send each by itself"
-	SeveralWithArguments Code = "it writes to a registered table and is one of several statements in one text, " +
+	MultiWithArguments Code = "it writes to a registered table and is one of several statements in one text, " +
 		"which can't have arguments; send each by itself"
-	SeveralWithSerial Code = "it writes to a registered table and is one of several statements in one text, and " +
+	MultiWithSerial Code = "it writes to a registered table and is one of several statements in one text, and " +
 		"their rows can't be counted under WithSerial; send each by itself"
 	ShadowsClaims        Code = "a CTE named %s would shadow the table with the claims; rename the CTE"
 	ShadowsLedger        Code = "a CTE named %s would shadow the ledger; rename the CTE"
@@ -178,7 +178,7 @@ const (
 		"the view's columns; give it another name, or run it under Bypass"
 	WordFoldsByLocale Code = "depending on the database's encoding this word may name a guarded table or column; " +
 		"write it in double quotes"
-	WritesClaims  Code = "it also writes table %s, which has the claims; write two statements in one transaction"
-	WritesSeveral Code = "it writes to several registered tables, or twice to one; write a statement for each, " +
+	WritesClaims     Code = "it also writes table %s, which has the claims; write two statements in one transaction"
+	WritesManyTables Code = "it writes to several registered tables, or twice to one; write a statement for each, " +
 		"in one transaction"
 )

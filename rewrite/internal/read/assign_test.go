@@ -43,7 +43,7 @@ func TestConstant(t *testing.T) {
 		x.Close()
 	}
 	x := first(t, SQLite, "SELECT 1")
-	if _, ok := x.Constant(lex.Span{Lo: 1, Hi: 1}); ok {
+	if _, ok := x.Constant(lex.Range{Lo: 1, Hi: 1}); ok {
 		t.Error("nothing is a constant")
 	}
 }
@@ -111,7 +111,7 @@ func TestValue(t *testing.T) {
 	x := first(t, Postgres, "UPDATE t SET (a, b) = (1, 2), (a[id], c) = (1, 2)")
 	for _, a := range x.Writes[0].Set.Items {
 		if _, ok := x.Value(a, "id"); ok || x.Assigns(a, "id") {
-			t.Errorf("%s assigns id", x.piece(a.Span))
+			t.Errorf("%s assigns id", x.piece(a.Range))
 		}
 	}
 }

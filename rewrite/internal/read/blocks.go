@@ -84,7 +84,7 @@ func (t blocks) mysqlUpdate() {
 func (t blocks) mysqlDelete() {
 	head := Write{Verb: Delete, At: int32(t.i - 1)}
 	t.modifiers(&head, "quick")
-	if t.accept("from") && !t.deletesSeveral() {
+	if t.accept("from") && !t.deletesMultiTable() {
 		from, ok := t.tables()
 		if !ok || from.joined || !t.endsTables() {
 			t.unreadable(int(head.At))
@@ -184,7 +184,7 @@ func (t blocks) mysqlRows(w *Write) bool {
 	}
 	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
 	if ok {
-		ins.Rows = span(begin, t.i)
+		ins.Rows = rangeOf(begin, t.i)
 	}
 	return ok
 }
@@ -217,7 +217,7 @@ func (t blocks) rowAlias(ins *Insertion) bool {
 	ins.RowAlias = alias
 	t.i++
 	if t.tok().Is('(') {
-		ins.RowColumns = span(t.i+1, int(t.tok().Mate))
+		ins.RowColumns = rangeOf(t.i+1, int(t.tok().Mate))
 		t.i = t.Skip(t.i)
 	}
 	return true

@@ -15,8 +15,8 @@ func (t blocks) mysqlClass() Class {
 	case second.Is(':'): // a block's label
 	case t.isRead():
 		return Reading
-	case t.isUnseenOnTiDB(), t.isWord(first, "binlog"):
-		return Unseen
+	case t.isDynamicOnTiDB(), t.isWord(first, "binlog"):
+		return Dynamic
 	case t.isWord(first, "begin") && (t.stop == t.i+1 || t.stop == t.i+2 && t.isWord(second, "work")),
 		t.isWord(first, "set") && !t.isWord(second, "statement"),
 		t.isWord(first, "explain", "describe", "desc") && !t.hasWord("analyze"),
@@ -52,12 +52,12 @@ func (t blocks) mysqlClass() Class {
 	return t.runs()
 }
 
-// isUnseenOnTiDB holds for TiDB's statements that prepare, run or write data which their text doesn't show.
+// isDynamicOnTiDB holds for TiDB's statements that prepare, run or write data which their text doesn't show.
 //
 //	SET SESSION_STATES 'prepared statements and variables'
 //	PLAN REPLAYER DUMP [WITH STATS AS OF TIMESTAMP x] EXPLAIN ANALYZE {'file of the client' | SLOW QUERY ...}
 //	FLASHBACK {CLUSTER | DATABASE name} TO {TIMESTAMP | TSO} x
-func (t blocks) isUnseenOnTiDB() bool {
+func (t blocks) isDynamicOnTiDB() bool {
 	first, second := t.tok(), t.peek(1)
 	follows := func(word string, kind lex.Kind, words ...string) bool {
 		for i := t.i; i+1 < t.stop; i++ {
@@ -76,7 +76,7 @@ func (t blocks) isUnseenOnTiDB() bool {
 	return t.isWord(first, "flashback") && !t.isWord(second, "table") && follows("to", lex.End, "timestamp", "tso")
 }
 
-// runs returns the class of a block, or of the statement after SET STATEMENT, by the nested statements: Unseen if a
+// runs returns the class of a block, or of the statement after SET STATEMENT, by the nested statements: Dynamic if a
 // nested statement executes a string, Call if it calls a procedure, else Unknown.
 func (t blocks) runs() Class {
 	class := Unknown
@@ -84,7 +84,7 @@ func (t blocks) runs() Class {
 		switch tok := &t.Tokens[i]; {
 		case t.isWord(tok, "execute") && t.isWord(&t.Tokens[i+1], "immediate"),
 			t.isWord(tok, "prepare") && t.isWord(&t.Tokens[i+2], "from"):
-			return Unseen
+			return Dynamic
 		case t.isWord(tok, "call"):
 			class = Call
 		}
@@ -109,13 +109,13 @@ func (t blocks) hasWord(word string) bool {
 //	EXECUTE IMMEDIATE 'text' [USING ...]
 func (t blocks) textAt(i int, word string) Class {
 	if i+1 >= t.stop || !t.isWord(&t.Tokens[i], word) {
-		return Unseen
+		return Dynamic
 	}
 	s := t.TokenText(int32(i + 1))
 	if t.Tokens[i+1].Kind != lex.Text || s[0] != '\'' || strings.IndexByte(s, '\\') >= 0 ||
 		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") ||
 		finds(t.grammar, unquoted(s), (*Text).executes) {
-		return Unseen
+		return Dynamic
 	}
 	return Call
 }
@@ -315,7 +315,7 @@ func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *
 		if own || !lex.EqualFold(strings.Trim(s, "@`"), name) {
 			continue
 		}
-		if at := t.behindEquals(i + 1); at > 0 && is(&t.Tokens[at]) {
+		if at := t.afterEquals(i + 1); at > 0 && is(&t.Tokens[at]) {
 			return i
 		}
 	}

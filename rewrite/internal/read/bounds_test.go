@@ -49,8 +49,8 @@ func TestAllocations(t *testing.T) {
 // TestLongTexts: a long text is parsed completely, and its memory isn't kept.
 func TestLongTexts(t *testing.T) {
 	for _, sql := range []string{
-		"INSERT INTO books (id) VALUES (1)" + strings.Repeat(", (1)", maxKept),
-		"UPDATE books SET a = 1" + strings.Repeat(", a = 1", maxKept),
+		"INSERT INTO books (id) VALUES (1)" + strings.Repeat(", (1)", maxReused),
+		"UPDATE books SET a = 1" + strings.Repeat(", a = 1", maxReused),
 	} {
 		x, err := Open(Postgres, sql, lex.EscapesUnknown)
 		if err != nil || !x.Next() {
@@ -61,7 +61,7 @@ func TestLongTexts(t *testing.T) {
 		if w.Verb == Insert {
 			rows = len(w.Insertion.Arms[0].Rows)
 		}
-		if rows != maxKept+1 || w.Failure.Reason != advise.Readable {
+		if rows != maxReused+1 || w.Failure.Reason != advise.Readable {
 			t.Errorf("%.20s: %d, %v", sql, rows, w.Failure)
 		}
 		x.Close()

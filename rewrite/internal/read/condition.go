@@ -9,7 +9,7 @@ import (
 // Repeatable returns the AND-connected parts of a condition that may be evaluated twice: parts without a subquery that
 // takes locks or may choose other rows the second time, and without a call of a possibly volatile function. If the
 // operand of an AND is unclear, Repeatable returns no parts.
-func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
+func (t *Text) Repeatable(s lex.Range) (parts []lex.Range) {
 	lo, hi := int(s.Lo), int(s.Hi)
 	if t.isPure(lo, hi) {
 		return append(parts, s)
@@ -17,7 +17,7 @@ func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 	from, betweens, cases := lo, 0, 0
 	add := func(to int) {
 		if from < to && t.isPure(from, to) && !t.mayFail(from, to) {
-			parts = append(parts, span(from, to))
+			parts = append(parts, rangeOf(from, to))
 		}
 	}
 	for i := lo; i < hi; i = t.Skip(i) {

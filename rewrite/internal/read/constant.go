@@ -12,7 +12,7 @@ import (
 // text; ok is false for any other value. The caller must call [Text.NumberInputs] first.
 //
 //	constant [::type ...] | CAST(constant AS type) | type 'constant'
-func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
+func (t *Text) Constant(value lex.Range) (c guard.KeyValue, ok bool) {
 	if value.Empty() {
 		return guard.KeyValue{}, false
 	}

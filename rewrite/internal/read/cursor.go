@@ -72,4 +72,4 @@ func (t *Text) fail(reason advise.Code, at int) bool {
 	return false
 }
 
-func span(lo, hi int) lex.Span { return lex.Span{Lo: int32(lo), Hi: int32(hi)} }
+func rangeOf(lo, hi int) lex.Range { return lex.Range{Lo: int32(lo), Hi: int32(hi)} }

@@ -128,32 +128,32 @@ func TestRoomIsNotSeen(t *testing.T) {
 // checkSpans checks the places of the last statement of a text.
 func checkSpans(t testing.TB, x *Text) {
 	t.Helper()
-	within := func(what string, s lex.Span, in lex.Span) {
-		if s != (lex.Span{}) && (s.Lo < in.Lo || s.Hi > in.Hi || s.Lo > s.Hi) {
+	within := func(what string, s lex.Range, in lex.Range) {
+		if s != (lex.Range{}) && (s.Lo < in.Lo || s.Hi > in.Hi || s.Lo > s.Hi) {
 			t.Errorf("%s: %s %v is outside of %v", x.Src, what, s, in)
 		}
 	}
 	for _, p := range x.Parts {
-		within("part", p.Span, x.Span)
+		within("part", p.Range, x.Range)
 	}
 	for i := range x.Writes {
 		w := &x.Writes[i]
 		places := []int32{w.At, w.Target.At, w.From, w.Where.At, w.Where.Hi, w.Limit, w.Insertion.List.Hi, w.Insertion.SourceAt, w.ConflictsAt, w.ConflictsEnd}
 		for _, at := range places {
-			within("place", lex.Span{Lo: at, Hi: at}, x.Span)
+			within("place", lex.Range{Lo: at, Hi: at}, x.Range)
 		}
 		for _, a := range w.Set.Items {
-			within("assignment", a.Span, x.Span)
+			within("assignment", a.Range, x.Range)
 		}
 		for _, arm := range w.Insertion.Arms {
 			for _, row := range arm.Rows {
-				within("row", row, x.Span)
+				within("row", row, x.Range)
 			}
-			within("columns", arm.Columns, x.Span)
+			within("columns", arm.Columns, x.Range)
 		}
 		for _, c := range w.Conflicts {
 			if c.Where.At > 0 {
-				within("conflict", lex.Span{Lo: c.At, Hi: c.Where.End()}, x.Span)
+				within("conflict", lex.Range{Lo: c.At, Hi: c.Where.End()}, x.Range)
 			}
 		}
 	}
@@ -185,8 +185,8 @@ func FuzzRead(f *testing.F) {
 // useHelpers calls the methods of a write, none of which may panic.
 func useHelpers(x *Text) {
 	x.ChangesEncoding()
-	x.Behind()
-	x.Find(x.Span, func(string) int { return -1 })
+	x.Rest()
+	x.Find(x.Range, func(string) int { return -1 })
 	for _, p := range x.Parts {
 		if p.Class == Do {
 			x.Code(p)
@@ -212,8 +212,8 @@ func useHelpers(x *Text) {
 			x.After(set.Hi)
 		}
 		if !w.Where.Empty() {
-			x.Repeatable(w.Where.Span)
-			_ = x.Source(w.Where.Span)
+			x.Repeatable(w.Where.Range)
+			_ = x.Source(w.Where.Range)
 		}
 		for _, arm := range w.Insertion.Arms {
 			for _, row := range arm.Rows {

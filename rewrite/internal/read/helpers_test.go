@@ -58,7 +58,7 @@ func TestRepeatable(t *testing.T) {
 	} {
 		x := first(t, tt.g, "DELETE FROM t WHERE "+tt.in)
 		w := x.Writes[0].Where
-		if got := x.pieces(x.Repeatable(w.Span)); got != tt.want {
+		if got := x.pieces(x.Repeatable(w.Range)); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.in, got, tt.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestRepeatable(t *testing.T) {
 	for _, in := range []string{"f(x) AND a WHEN b", "f(x) AND end", "a AND CASE WHEN end THEN 1 END AND f(x)",
 		"a AND f(x) AND CASE end WHEN 1 THEN 2 END"} {
 		x := first(t, SQLite, "DELETE FROM t WHERE "+in)
-		if parts := x.Repeatable(x.Writes[0].Where.Span); parts != nil {
+		if parts := x.Repeatable(x.Writes[0].Where.Range); parts != nil {
 			t.Errorf("%s: got %v", in, parts)
 		}
 	}
@@ -89,12 +89,12 @@ func TestInputs(t *testing.T) {
 		if got := fmt.Sprint(x.NumberInputs()); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
 		}
-		if got, want := x.Source(lex.Span{Lo: 1, Hi: x.Hi}), tt.in[len("SELECT "):]; got != want {
+		if got, want := x.Source(lex.Range{Lo: 1, Hi: x.Hi}), tt.in[len("SELECT "):]; got != want {
 			t.Errorf("%s: %s, want %s", tt.in, got, want)
 		}
 		var b strings.Builder
 		last := int32(0)
-		x.EachBare(x.Span, func(at int32, number int) {
+		x.EachBare(x.Range, func(at int32, number int) {
 			fmt.Fprint(&b, x.Src[last:at], number)
 			last = at
 		})
@@ -119,7 +119,7 @@ func TestItemBehindStar(t *testing.T) {
 		"((ROW(1, 2)::pair).*), 7": false,
 	} {
 		x := first(t, Postgres, "SELECT "+list+", c.*")
-		columns := lex.Span{Lo: 1, Hi: x.Hi}
+		columns := lex.Range{Lo: 1, Hi: x.Hi}
 		if item, ok := x.Selected(columns, 1); ok != known || known && x.piece(item) != "7" {
 			t.Errorf("%s: %q is selected", list, x.piece(item))
 		}
@@ -137,17 +137,17 @@ func TestItemBehindStar(t *testing.T) {
 func TestFindAndItem(t *testing.T) {
 	x := first(t, SQLite, "SELECT 1, \"a\", 'Books', f(2, 3)")
 	of := func(name string) int { return slices.Index([]string{"books", "a"}, name) }
-	if found, at := x.Find(x.Span, of); found != 1 || x.TokenText(at) != `"a"` {
+	if found, at := x.Find(x.Range, of); found != 1 || x.TokenText(at) != `"a"` {
 		t.Errorf("got %d, %d", found, at)
 	}
-	if found, at := x.Find(lex.Span{Lo: 5, Hi: x.Hi}, of); found != 0 || x.TokenText(at) != "'Books'" {
+	if found, at := x.Find(lex.Range{Lo: 5, Hi: x.Hi}, of); found != 0 || x.TokenText(at) != "'Books'" {
 		t.Errorf("got %d, %d", found, at)
 	}
-	if found, at := x.Find(lex.Span{Lo: 0, Hi: 2}, of); found != -1 || at != -1 {
+	if found, at := x.Find(lex.Range{Lo: 0, Hi: 2}, of); found != -1 || at != -1 {
 		t.Errorf("got %d, %d", found, at)
 	}
 	for n, want := range []string{"1", `"a"`, "'Books'", "f(2, 3)", "", ""} {
-		if got := x.piece(x.Item(lex.Span{Lo: 1, Hi: x.Hi}, n)); got != want {
+		if got := x.piece(x.Item(lex.Range{Lo: 1, Hi: x.Hi}, n)); got != want {
 			t.Errorf("item %d: %q", n, got)
 		}
 	}
@@ -172,12 +172,12 @@ func TestFoldsByLocale(t *testing.T) {
 	}
 }
 
-func TestBehind(t *testing.T) {
+func TestRestFollowsTheStatement(t *testing.T) {
 	x := first(t, SQLite, "SELECT 1; -- a")
-	if got := x.Behind(); got != " -- a" {
+	if got := x.Rest(); got != " -- a" {
 		t.Errorf("got %q", got)
 	}
-	if got := first(t, SQLite, "SELECT 1").Behind(); got != "" {
+	if got := first(t, SQLite, "SELECT 1").Rest(); got != "" {
 		t.Errorf("got %q", got)
 	}
 }

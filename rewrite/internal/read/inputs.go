@@ -71,7 +71,7 @@ func (t *Text) NumberInputs() Inputs {
 
 // EachBare calls f for each bare placeholder among the tokens of s, with the offset after the placeholder and the
 // placeholder's number. The caller must call [Text.NumberInputs] first.
-func (t *Text) EachBare(s lex.Span, f func(at int32, number int)) {
+func (t *Text) EachBare(s lex.Range, f func(at int32, number int)) {
 	if t.inputs.Bare == 0 {
 		return
 	}

@@ -33,7 +33,7 @@ func (t walker) columnList(ins *Insertion) bool {
 	if !open.Is('(') || t.grammar.InBrackets.Is() && t.isQueryInBrackets() {
 		return true
 	}
-	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
+	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.ranges), true
 	if lo == hi && !t.grammar.OnDuplicate.Is() {
 		return t.fail(advise.ExpectedColumn, t.i)
 	}
@@ -43,12 +43,12 @@ func (t walker) columnList(ins *Insertion) bool {
 			break
 		}
 		end := t.ItemEnd(i, hi)
-		t.addSpan(span(i, end), first, i-lo, hi-lo)
+		t.addRange(rangeOf(i, end), first, i-lo, hi-lo)
 		i = end + 1
 	}
-	ins.Columns = t.spans[first:len(t.spans):len(t.spans)]
+	ins.Columns = t.ranges[first:len(t.ranges):len(t.ranges)]
 	if ok {
-		ins.List = span(lo, hi)
+		ins.List = rangeOf(lo, hi)
 		t.i = hi + 1
 	}
 	return ok
@@ -87,7 +87,7 @@ func (t walker) rowSource(ins *Insertion) bool {
 		ins.Arms[0].Last = false
 	}
 	if ok {
-		ins.Rows = span(begin, t.i)
+		ins.Rows = rangeOf(begin, t.i)
 	}
 	return ok
 }
@@ -106,7 +106,7 @@ func (t walker) mergedRow(ins *Insertion) bool {
 	ok := t.rows()
 	ins.Arms = t.rowArms[first:len(t.rowArms):len(t.rowArms)]
 	if ok {
-		ins.Rows = span(begin, t.i)
+		ins.Rows = rangeOf(begin, t.i)
 	}
 	return ok
 }
@@ -117,22 +117,22 @@ func (t walker) defaults(ins *Insertion) bool {
 	if ins.List.Lo > 0 {
 		return t.fail(advise.DefaultsAfterColumns, t.i-2)
 	}
-	ins.Rows = span(t.i-2, t.i)
+	ins.Rows = rangeOf(t.i-2, t.i)
 	return true
 }
 
-// addSpan appends a span to t.spans, where the spans of the current list begin at first. done of the list's all tokens
-// are read so far, from which addSpan estimates the memory to reserve.
-func (t walker) addSpan(s lex.Span, first, done, all int) {
-	if n := len(t.spans); n == cap(t.spans) {
-		t.spans = lex.More(t.spans, n-first, done, all)
+// addRange appends a span to t.spans, where the spans of the current list begin at first. done of the list's all tokens
+// are read so far, from which addRange estimates the memory to reserve.
+func (t walker) addRange(s lex.Range, first, done, all int) {
+	if n := len(t.ranges); n == cap(t.ranges) {
+		t.ranges = lex.More(t.ranges, n-first, done, all)
 	}
-	t.spans = append(t.spans, s)
+	t.ranges = append(t.ranges, s)
 }
 
 // rows parses the rows after VALUES.
 func (t walker) rows() bool {
-	begin, first, ok := t.i, len(t.spans), true
+	begin, first, ok := t.i, len(t.ranges), true
 	for {
 		if t.grammar.OnDuplicate.Is() {
 			t.accept("row")
@@ -142,13 +142,13 @@ func (t walker) rows() bool {
 			ok = t.fail(advise.ExpectedRow, t.i)
 			break
 		}
-		t.addSpan(span(t.i+1, int(open.Mate)), first, t.i-begin, t.stop-begin)
+		t.addRange(rangeOf(t.i+1, int(open.Mate)), first, t.i-begin, t.stop-begin)
 		t.i = int(open.Mate) + 1
 		if !t.acceptPunct(',') {
 			break
 		}
 	}
-	arm := RowArm{Rows: t.spans[first:len(t.spans):len(t.spans)], After: int32(t.i)}
+	arm := RowArm{Rows: t.ranges[first:len(t.ranges):len(t.ranges)], After: int32(t.i)}
 	arm.Last = ok && (t.i >= t.stop || t.isWord(t.tok(), "order", "limit", "offset", "fetch", "returning") ||
 		t.isWord(t.tok(), "on") && !t.isNoClause(t.i))
 	t.addArm(arm)
@@ -213,7 +213,7 @@ func (t walker) queryArm() bool {
 		ok = t.query() && t.ends()
 		t.leave(stop)
 	case t.accept("values"):
-		ok = t.rows() && t.behindRows()
+		ok = t.rows() && t.afterRows()
 	case t.accept("select"):
 		ok = t.selection()
 	default:
@@ -226,9 +226,9 @@ func (t walker) queryArm() bool {
 	return ok
 }
 
-// behindRows refuses a clause that may not follow the rows of a VALUES. In another database such a clause may change
+// afterRows refuses a clause that may not follow the rows of a VALUES. In another database such a clause may change
 // rows, as ON DUPLICATE KEY UPDATE does.
-func (t walker) behindRows() bool {
+func (t walker) afterRows() bool {
 	last := t.rowArms[len(t.rowArms)-1].Last
 	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(advise.Unexpected, t.i)
 }
@@ -236,10 +236,10 @@ func (t walker) behindRows() bool {
 // selection reads the columns of a SELECT.
 func (t walker) selection() bool {
 	lo := t.i
-	hi := t.until(t.grammar.BehindColumns...)
+	hi := t.until(t.grammar.AfterColumns...)
 	t.addArm(RowArm{
 		Select:  true,
-		Columns: span(lo, hi),
+		Columns: rangeOf(lo, hi),
 		Empty:   lo == hi || lo+1 == hi && t.isWord(&t.Tokens[lo], "distinct", "all"),
 		After:   int32(hi),
 	})

@@ -73,7 +73,7 @@ func (t walker) arm(a *Arm, always *[3]bool) bool {
 		if lo == hi {
 			return t.fail(advise.ExpectedCondition, lo)
 		}
-		a.When.Span = span(lo, hi)
+		a.When.Range = rangeOf(lo, hi)
 	}
 	a.When.At = int32(at)
 	if !t.accept("then") {

@@ -20,7 +20,7 @@ func TestMySQLRepeatable(t *testing.T) {
 		"f(x) AND NOT a BETWEEN 1 AND 2 AND b": "NOT a BETWEEN 1 AND 2 | b",
 	} {
 		x := first(t, MySQL, "DELETE FROM t WHERE "+in)
-		if got := x.pieces(x.Repeatable(x.Writes[0].Where.Span)); got != want {
+		if got := x.pieces(x.Repeatable(x.Writes[0].Where.Range)); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
 	}

@@ -21,7 +21,7 @@ func (t walker) other(begin int) {
 		t.Hi = p.Hi
 	}
 	if p.Class == Call {
-		p.Lo = int32(t.behindOwnName(begin))
+		p.Lo = int32(t.afterOwnName(begin))
 	}
 	t.mayHide = t.mayHide || p.Class == Reading || p.Class == Definition
 }
@@ -47,12 +47,12 @@ func (t walker) class() Class {
 	return Unknown
 }
 
-// behindOwnName returns the token after the name of the called procedure or prepared statement, because this name means
+// afterOwnName returns the token after the name of the called procedure or prepared statement, because this name means
 // no table, even if a table has the same name. Table names can follow. Without a procedure or prepared statement the
 // result is begin.
 //
 //	CALL name [(...)] | PREPARE name ...
-func (t walker) behindOwnName(begin int) int {
+func (t walker) afterOwnName(begin int) int {
 	switch first := &t.Tokens[begin]; {
 	case t.isWord(first, "call"):
 		_, _, i, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, begin+1)

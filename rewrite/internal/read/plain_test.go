@@ -46,7 +46,7 @@ func answers(g *lex.Grammar, sql string, plain bool) string {
 		fmt.Fprintln(&b, x.ChangesEncoding())
 		for i := range x.Writes {
 			if w := &x.Writes[i]; !w.Where.Empty() {
-				fmt.Fprintln(&b, x.Repeatable(w.Where.Span), x.mayFail(int(w.Where.Lo), int(w.Where.Hi)), x.Source(w.Where.Span))
+				fmt.Fprintln(&b, x.Repeatable(w.Where.Range), x.mayFail(int(w.Where.Lo), int(w.Where.Hi)), x.Source(w.Where.Range))
 			}
 		}
 	}
@@ -70,8 +70,8 @@ func TestPlainIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestPlain checks that a bracket is plain if all its tokens are plain.
-func TestPlain(t *testing.T) {
+// TestPlainBracketHasPlainTokens checks that a bracket is plain if all its tokens are plain.
+func TestPlainBracketHasPlainTokens(t *testing.T) {
 	for name, g := range grammars {
 		for _, sql := range append(guarded(t, name), "SELECT (1, 'a', $1), (), (1, (2)), (a), [1], (1;2), (1 + 2), (\"a\"), (?), (1.5), (1e5)") {
 			toks, err := lex.Scan(g.Lex, sql, lex.EscapesUnknown, nil)

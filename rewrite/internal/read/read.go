@@ -29,7 +29,7 @@ type Text struct {
 
 	// Reused memory for the fields of Statement.
 	items     []Assignment
-	spans     []lex.Span
+	ranges    []lex.Range
 	rowArms   []RowArm
 	conflicts []Conflict
 	arms      []Arm
@@ -39,7 +39,7 @@ type Text struct {
 // Open splits src into tokens, under the session's settings for string literals.
 func Open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t, err := open(g, src, escapes)
-	if err != nil && err.Fault == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
+	if err != nil && err.Kind == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
 		if t, err = open(g, src, lex.EscapesNone|lex.AnyEncoding); err == nil {
 			t.NeedsSCSOn = true
 		}
@@ -62,14 +62,14 @@ func open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 // texts are closed Texts with memory to reuse.
 var texts = sync.Pool{New: func() any { return new(Text) }}
 
-// maxKept is the largest number of tokens, spans and so on for which memory is kept for the next text.
-const maxKept = 64 << 10
+// maxReused is the largest number of tokens, spans and so on for which memory is kept for the next text.
+const maxReused = 64 << 10
 
 // Close ends the use of t and of all it has returned.
 func (t *Text) Close() {
-	room := max(cap(t.Tokens), cap(t.items), cap(t.spans), cap(t.rowArms), cap(t.conflicts), cap(t.arms),
+	room := max(cap(t.Tokens), cap(t.items), cap(t.ranges), cap(t.rowArms), cap(t.conflicts), cap(t.arms),
 		cap(t.Parts), cap(t.Writes))
-	if room > maxKept {
+	if room > maxReused {
 		return
 	}
 	t.reset()
@@ -86,7 +86,7 @@ func (t *Text) reset() {
 	clear(t.Parts)
 	clear(t.Writes)
 	t.Statement = Statement{Parts: t.Parts[:0], Writes: t.Writes[:0]}
-	t.items, t.spans, t.rowArms, t.conflicts, t.arms = t.items[:0], t.spans[:0], t.rowArms[:0],
+	t.items, t.ranges, t.rowArms, t.conflicts, t.arms = t.items[:0], t.ranges[:0], t.rowArms[:0],
 		t.conflicts[:0], t.arms[:0]
 	t.depth, t.verbs, t.mayHide = 0, t.verbs[:0], false
 }
@@ -97,7 +97,7 @@ func (t *Text) Next() bool {
 	if !t.region() {
 		return false
 	}
-	t.Span, t.filled = span(t.i, t.stop), true
+	t.Range, t.filled = rangeOf(t.i, t.stop), true
 	w := walker{t}
 	w.statement()
 	if t.mayHide {
@@ -110,8 +110,8 @@ func (t *Text) Next() bool {
 // A walker goes through a statement by its verbs, and fills the text's [Statement].
 type walker struct{ *Text }
 
-// Behind returns the text after the semicolon that ends the statement.
-func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
+// Rest returns the text after the semicolon that ends the statement.
+func (t *Text) Rest() string { return t.Src[t.Tokens[t.Hi].End:] }
 
 // region makes the next statement the region, and reports whether a statement is left.
 func (t *Text) region() bool {
@@ -190,7 +190,7 @@ func (t walker) explain(begin int) {
 
 // part adds a part of the statement, with the tokens from begin to the end of the region.
 func (t walker) part(kind PartKind, begin, at int) {
-	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Span: span(begin, t.stop)})
+	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Range: rangeOf(begin, t.stop)})
 }
 
 func (t walker) unreadable(begin int) {

@@ -35,7 +35,7 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 		from, to = behind, at[tailClause]
 	}
 	if c.At = int32(from); from < to {
-		c.Span = span(from+1, to)
+		c.Range = rangeOf(from+1, to)
 	}
 	return c, from == to || !c.Empty()
 }

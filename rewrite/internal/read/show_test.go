@@ -37,11 +37,11 @@ func showPart(b *strings.Builder, t *Text, p Part) {
 	case NamePart:
 		fmt.Fprintf(b, "name %s ^%s\n", p.Name, t.TokenText(p.At))
 	case IntoPart:
-		fmt.Fprintf(b, "into %s: %s\n", p.Name, t.piece(p.Span))
+		fmt.Fprintf(b, "into %s: %s\n", p.Name, t.piece(p.Range))
 	case HiddenPart:
-		fmt.Fprintf(b, "hidden ^%s in: %s\n", t.TokenText(p.At), t.piece(p.Span))
+		fmt.Fprintf(b, "hidden ^%s in: %s\n", t.TokenText(p.At), t.piece(p.Range))
 	case UnreadablePart:
-		fmt.Fprintf(b, "unreadable: %s\n", t.piece(p.Span))
+		fmt.Fprintf(b, "unreadable: %s\n", t.piece(p.Range))
 	case TooDeepPart:
 		fmt.Fprintf(b, "too deep at %d\n", t.Offset(p.At))
 	case OtherPart:
@@ -51,14 +51,14 @@ func showPart(b *strings.Builder, t *Text, p Part) {
 }
 
 // piece returns the text of a span.
-func (t *Text) piece(s lex.Span) string {
+func (t *Text) piece(s lex.Range) string {
 	if s.Empty() {
 		return ""
 	}
 	return strings.Join(strings.Fields(t.Src[t.Offset(s.Lo):t.After(s.Hi)]), " ")
 }
 
-func (t *Text) pieces(spans []lex.Span) string {
+func (t *Text) pieces(spans []lex.Range) string {
 	var parts []string
 	for _, s := range spans {
 		parts = append(parts, t.piece(s))
@@ -100,7 +100,7 @@ func showWrite(b *strings.Builder, t *Text, w *Write) {
 		showCondition(b, t, "    where", c.Where)
 	}
 	if len(w.Conflicts) > 0 {
-		fmt.Fprintf(b, "  conflicts: %s\n", t.piece(lex.Span{Lo: w.ConflictsAt, Hi: w.ConflictsEnd}))
+		fmt.Fprintf(b, "  conflicts: %s\n", t.piece(lex.Range{Lo: w.ConflictsAt, Hi: w.ConflictsEnd}))
 	}
 	for i := range w.Arms {
 		a := &w.Arms[i]
@@ -123,16 +123,16 @@ func showWrite(b *strings.Builder, t *Text, w *Write) {
 
 func showSet(b *strings.Builder, t *Text, indent string, set *Assignments) {
 	for _, a := range set.Items {
-		fmt.Fprintf(b, "%sset %s: %s\n", indent, t.piece(a.Names), t.piece(a.Span))
+		fmt.Fprintf(b, "%sset %s: %s\n", indent, t.piece(a.Names), t.piece(a.Range))
 	}
 	if !set.Empty() {
-		fmt.Fprintf(b, "%slist: %s\n", indent, t.piece(set.Span))
+		fmt.Fprintf(b, "%slist: %s\n", indent, t.piece(set.Range))
 	}
 }
 
 func showCondition(b *strings.Builder, t *Text, name string, c Condition) {
 	if c.At > 0 {
-		fmt.Fprintf(b, "%s ^%s: %s\n", name, t.TokenText(c.At), t.piece(c.Span))
+		fmt.Fprintf(b, "%s ^%s: %s\n", name, t.TokenText(c.At), t.piece(c.Range))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // are in the order of the text. A caller that checks the parts in order, and a Write's fields in order before its
 // Failure, finds the first problem of the text first.
 type Statement struct {
-	lex.Span // its tokens; Hi is a semicolon or the end
+	lex.Range // its tokens; Hi is a semicolon or the end
 
 	// CTEAt is the offset in bytes at which the caller can add a common table expression: before the statement, or
 	// after the statement's WITH [RECURSIVE]. HasWith reports whether the statement has a WITH.
@@ -36,9 +36,9 @@ const (
 	// NamePart: WITH gives Name, at token At, to a part of the statement.
 	NamePart
 	// IntoPart: INTO Name, as PostgreSQL's SELECT ... INTO, which creates that
-	// table. Span is the name with its schema.
+	// table. Range is the name with its schema.
 	IntoPart
-	// HiddenPart: the verb at token At belongs to no parsed write, and may begin a hidden write. Span runs from At to
+	// HiddenPart: the verb at token At belongs to no parsed write, and may begin a hidden write. Range runs from At to
 	// the end of the enclosing brackets.
 	HiddenPart
 	// UnreadablePart: the structure of the tokens can't be read.
@@ -57,10 +57,10 @@ type Part struct {
 
 	Reason advise.Code // for UnreadablePart: why the tokens can't be read; Readable if the reason is unknown
 
-	Write    int32  // for WritePart: index of the write in Statement.Writes
-	At       int32  // the token that a refusal of the part points at
-	Name     string // for NamePart and IntoPart: normalised
-	lex.Span        // the tokens in which the part may name tables
+	Write     int32  // for WritePart: index of the write in Statement.Writes
+	At        int32  // the token that a refusal of the part points at
+	Name      string // for NamePart and IntoPart: normalised
+	lex.Range        // the tokens in which the part may name tables
 }
 
 // Class is the kind of a statement that isn't a write, judged by its first words.
@@ -83,6 +83,6 @@ const (
 	Do
 	// Call: CALL, or a statement that executes a string in its text.
 	Call
-	// Unseen: the statement runs dynamic SQL, or writes to tables that the text doesn't show.
-	Unseen
+	// Dynamic: the statement runs dynamic SQL, or writes to tables that the text doesn't show.
+	Dynamic
 )

@@ -43,7 +43,7 @@ func (t walker) hides(at int) {
 	for end < int(t.Hi) && !t.Tokens[end].Is(')') && !t.Tokens[end].Is(']') {
 		end = t.Skip(end)
 	}
-	t.Parts = append(t.Parts, Part{Kind: HiddenPart, At: int32(at), Span: span(at, end)})
+	t.Parts = append(t.Parts, Part{Kind: HiddenPart, At: int32(at), Range: rangeOf(at, end)})
 }
 
 // mayBegin reports whether the verb at i may begin a write inside of another statement. In doubt it reports true.
@@ -76,6 +76,6 @@ func (t walker) selectsInto(i int) {
 	for i++; t.isWord(&t.Tokens[i], "local", "global", "temp", "temporary", "unlogged", "table"); i++ {
 	}
 	if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i); ok {
-		t.Parts = append(t.Parts, Part{Kind: IntoPart, At: int32(i), Name: name, Span: span(i, next)})
+		t.Parts = append(t.Parts, Part{Kind: IntoPart, At: int32(i), Name: name, Range: rangeOf(i, next)})
 	}
 }

@@ -16,10 +16,10 @@ type source struct {
 // tables reads the tables of an UPDATE or DELETE, up to the next clause.
 func (t blocks) tables() (from source, ok bool) {
 	from.tables = t.joined[:0]
-	first := len(t.spans)
+	first := len(t.ranges)
 	ok = t.tableList(&from)
 	t.joined = from.tables
-	from.join.On = t.spans[first:len(t.spans):len(t.spans)]
+	from.join.On = t.ranges[first:len(t.ranges):len(t.ranges)]
 	return from, ok && len(from.tables) > 0
 }
 
@@ -151,8 +151,8 @@ func (t blocks) endsTable() bool {
 		t.isWord(tok, "left", "right") && t.isWord(t.peek(1), "join", "outer")
 }
 
-// deletesSeveral reports whether the tokens after DELETE FROM are the table names before USING.
-func (t blocks) deletesSeveral() bool {
+// deletesMultiTable reports whether the tokens after DELETE FROM are the table names before USING.
+func (t blocks) deletesMultiTable() bool {
 	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
 	behind := &t.Tokens[next]
 	return behind.Is(',') || behind.Is('*') || t.isWord(behind, "using")
@@ -261,9 +261,9 @@ func (t blocks) assigned(items []Assignment, table *Target, from source) (assign
 
 // A Join describes how the tables of MySQL's UPDATE or DELETE are joined.
 type Join struct {
-	On      []lex.Span // the conditions after ON
-	Outer   bool       // there is a LEFT or RIGHT JOIN
-	Columns bool       // there is a NATURAL JOIN or USING, with conditions that the text doesn't show
+	On      []lex.Range // the conditions after ON
+	Outer   bool        // there is a LEFT or RIGHT JOIN
+	Columns bool        // there is a NATURAL JOIN or USING, with conditions that the text doesn't show
 
 	// Another table of the statement has the target's name or alias, ignoring the case of letters and the schema.
 	SameName bool
@@ -287,7 +287,7 @@ func (t blocks) joinCondition(join *Join) bool {
 		t.i-- // ON without a condition: the caller fails at ON
 		return false
 	}
-	t.spans = append(t.spans, span(lo, t.i))
+	t.ranges = append(t.ranges, rangeOf(lo, t.i))
 	return true
 }
 

@@ -60,24 +60,24 @@ func (t walker) assignments(set *Assignments, follow ...string) bool {
 	first := len(t.items)
 	for i := lo; i < hi; {
 		end := t.ItemEnd(i, hi)
-		names := span(i, i+1)
+		names := rangeOf(i, i+1)
 		if t.Tokens[i].Is('(') {
-			names = span(i+1, int(t.Tokens[i].Mate))
+			names = rangeOf(i+1, int(t.Tokens[i].Mate))
 		}
 		for t.grammar.QualifiedSet.Is() && int(names.Hi)+1 < end && t.Tokens[names.Hi].Is('.') {
-			names = lex.Span{Lo: names.Hi + 1, Hi: names.Hi + 2}
+			names = lex.Range{Lo: names.Hi + 1, Hi: names.Hi + 2}
 		}
 		if n := len(t.items); n == cap(t.items) {
 			t.items = lex.More(t.items, n-first, i-lo, hi-lo)
 		}
-		t.items = append(t.items, Assignment{span(i, end), names})
+		t.items = append(t.items, Assignment{rangeOf(i, end), names})
 		if i = end + 1; i == hi {
 			ok = t.fail(advise.ExpectedAssignment, hi)
 		}
 	}
 	set.Items = t.items[first:len(t.items):len(t.items)]
 	if ok {
-		set.Span = span(lo, hi)
+		set.Range = rangeOf(lo, hi)
 	}
 	return ok
 }
@@ -112,7 +112,7 @@ func (t walker) where(c *Condition, follow ...string) bool {
 		if lo == hi {
 			return t.fail(advise.ExpectedCondition, lo)
 		}
-		c.Span = span(lo, hi)
+		c.Range = rangeOf(lo, hi)
 	}
 	c.At = int32(at)
 	return true

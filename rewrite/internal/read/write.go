@@ -13,7 +13,7 @@ import (
 //	At 0, Verb Update, Target{Name: "books", Alias: "b"}
 //	Set      "price = 1, title = $1", Items {"price" = "1"} {"title" = "$1"}
 //	From     the token WHERE, as there is no FROM
-//	Where    At the token WHERE, Span "id = 2"
+//	Where    At the token WHERE, Range "id = 2"
 //	Returning the token RETURNING
 //
 // INSERT INTO books (id, price) VALUES (1, 2), (3, 4) ON CONFLICT (id) DO UPDATE SET
@@ -28,7 +28,7 @@ import (
 // MERGE INTO books b USING new n ON b.id = n.id WHEN MATCHED AND n.gone THEN DELETE
 // WHEN NOT MATCHED THEN INSERT (id) VALUES (n.id) is
 //
-//	Arms[0] Kind Matched, When At the first token AND, Span "n.gone", Action Delete
+//	Arms[0] Kind Matched, When At the first token AND, Range "n.gone", Action Delete
 //	Arms[1] Kind NotMatched, When At the token THEN, empty, Action Insert,
 //	        Insertion as that of an INSERT
 //
@@ -97,23 +97,23 @@ type Target struct {
 	AliasAt      int32  // token of Alias; 0 if the table has no alias
 }
 
-// Assignments are the items of a SET list. Span is empty if reading failed inside the list.
+// Assignments are the items of a SET list. Range is empty if reading failed inside the list.
 type Assignments struct {
-	lex.Span
+	lex.Range
 	Items []Assignment
 }
 
 // An Assignment is an item of a SET list; see [Text.Assigns] and [Text.Value].
 type Assignment struct {
-	lex.Span
-	Names lex.Span // the assigned column, or the columns in the brackets of (column, ...) = ...
+	lex.Range
+	Names lex.Range // the assigned column, or the columns in the brackets of (column, ...) = ...
 }
 
 // A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token before which the keyword could
-// be added; Span is the expression after the keyword.
+// be added; Range is the expression after the keyword.
 type Condition struct {
 	At int32
-	lex.Span
+	lex.Range
 }
 
 // End returns the token after the condition, or the token before which a condition could be added.
@@ -121,19 +121,19 @@ func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion has the columns and rows of an INSERT, or of the INSERT in a MERGE's arm.
 type Insertion struct {
-	List    lex.Span // tokens in the brackets of the columns; zero without brackets. MySQL accepts () for no columns
-	Columns []lex.Span
+	List    lex.Range // tokens in the brackets of the columns; zero without brackets. MySQL accepts () for no columns
+	Columns []lex.Range
 
 	Overriding int32 // the token SYSTEM or USER after OVERRIDING
 
 	Source   Source
-	SourceAt int32    // first token of the source, even if reading the source failed
-	Rows     lex.Span // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
+	SourceAt int32     // first token of the source, even if reading the source failed
+	Rows     lex.Range // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
 	Arms     []RowArm
 
 	// MySQL's alias for the rows to insert, and the aliases for their columns. Both are zero if the statement has none.
 	RowAlias   string
-	RowColumns lex.Span
+	RowColumns lex.Range
 }
 
 // Source is the kind of clause that provides the rows of an [Insertion].
@@ -150,8 +150,8 @@ const (
 
 // A RowArm is one VALUES or SELECT in the query of an [Insertion]. UNION, INTERSECT and EXCEPT combine several.
 type RowArm struct {
-	Rows    []lex.Span // for VALUES: the values in each row's brackets
-	Columns lex.Span   // for SELECT: the columns, including DISTINCT or ALL
+	Rows    []lex.Range // for VALUES: the values in each row's brackets
+	Columns lex.Range   // for SELECT: the columns, including DISTINCT or ALL
 	Select  bool
 	Empty   bool  // for SELECT: it selects no column
 	After   int32 // the token after the arm

@@ -17,15 +17,15 @@ func (claim) refuses(w *writer) bool { return w.compared() }
 func (claim) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfClaim)
 	w.write(" ELSE ")
-	w.raising(byGeneration, w.lo, claims{w}.unproven)
+	w.throwDetail(byRowClaim, w.lo, claims{w}.unproven)
 	w.write(" IS NOT NULL END")
-	w.proveDelete()
+	w.presentDelete()
 }
 
 // whenClaimed begins a CASE that is true for a row if a token has the row's key and claim value.
 func (w claims) whenClaimed(of guard.Lookup) {
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
-		w.raiseNoInteger()
+		w.throwNoInteger()
 		w.write(" IS NOT NULL WHEN ")
 	} else {
 		w.write("CASE WHEN ")
@@ -59,7 +59,7 @@ func (takeover) check(w *writer) {
 	w.write(" OR ")
 	w.Dialect.Guard.SpellsKey(w.forGuard())
 	w.write(" THEN ")
-	w.raising(byTakeover, w.lo, claims{w}.unproven)
+	w.throwDetail(byTakeover, w.lo, claims{w}.unproven)
 	w.write(" IS NOT NULL ELSE ")
 	w.bool(true)
 	w.write(" END")
@@ -82,7 +82,7 @@ func (w claims) rowsName() {
 // unproven writes the details in the error for a row without a matching token: the row's claim value, and its key, or
 // NULL. No token names a row with a NULL key, but a token may name an empty key.
 func (w claims) unproven() {
-	_, and, _ := w.Dialect.Raising()
+	_, and, _ := w.Dialect.Throwing()
 	w.storedNumber()
 	w.write(and, "CASE WHEN ", w.rowsKey(), " IS NULL THEN ':' ELSE ':=' END", and, w.shownKey())
 }
@@ -91,5 +91,5 @@ func (claim) assigns(w *writer) {
 	w.writeAssigned(", ", w.rules.Quoted.number)
 	numbers{w}.beforeTakeover()
 	numbers{w}.increment()
-	numbers{w}.behindTakeover()
+	numbers{w}.afterTakeover()
 }

@@ -67,7 +67,7 @@ func (w claims) compareClaims(row guard.ClaimColumns) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raising(byClaim, w.lo, func() {
+	w.throwDetail(byClaim, w.lo, func() {
 		w.write("COALESCE(", min, "(CASE WHEN ")
 		proved()
 		w.write(" THEN NULL ELSE ", before)

@@ -21,9 +21,10 @@ type Dialect struct {
 
 	ElseFalse string // the end of a CASE that is false otherwise
 
-	// Ledger is the name of the ledger's table in guards, unless each schema has a separate ledger. ledgerHome is the
-	// quoted schema of the function that queries the ledger; empty for guards that query the ledger without a function.
-	Ledger, ledgerHome string
+	// Ledger is the name of the ledger's table in guards, unless each schema has a separate ledger. functionSchema is
+	// the quoted schema of the function that queries the ledger; empty for guards that query the ledger without a
+	// function.
+	Ledger, functionSchema string
 }
 
 // Guarded returns the dialect for guards that find the ledger where the session resolves the ledger's name.
@@ -33,7 +34,7 @@ func Guarded(d databases.Dialect) (*Dialect, error) {
 		return nil, err
 	}
 	return &Dialect{Dialect: db.Text, Guard: db.Guard, Grammar: db.Grammar, Unique: db.Session.Unique,
-		CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable,
+		CountsRows: db.Errors.CountsRows.Is(), Ledger: LedgerTable,
 		ElseFalse: " ELSE " + db.Text.Bool(false) + " END"}, nil
 }
 
@@ -51,11 +52,11 @@ func (d *Dialect) WithLedgerSchema(schema string) *Dialect {
 // WithLedgerFunction is the dialect with guards that query the ledger through the function of this schema. Without such
 // a function, the result is d.
 func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
-	if d.Facts().CreateLedgerFunction == "" {
+	if d.Capabilities().CreateLedgerFunction == "" {
 		return d
 	}
 	with := *d
-	with.ledgerHome = d.Quote(schema)
+	with.functionSchema = d.Quote(schema)
 	return &with
 }
 
@@ -76,15 +77,15 @@ func (d *Dialect) MaxNumbered() int {
 
 // numbers reports whether placeholders may have numbers. Without numbers the guard has a placeholder and an argument
 // for each use of a value.
-func (d *Dialect) numbers() bool { return d.Facts().Numbers.Is() }
+func (d *Dialect) numbers() bool { return d.Capabilities().Numbers.Is() }
 
 // LedgerInWhere reports whether the ledger's check stands in the WHERE of each write; otherwise it stands in WITH
 // before the statement.
 func (d *Dialect) LedgerInWhere() bool { return !d.Guard.WritesInWith.Is() }
 
-// GuardsSeveral reports whether a statement of a multi-statement string can be guarded. It can't if a statement may be
-// a block that contains semicolons.
-func (d *Dialect) GuardsSeveral() bool { return !d.Grammar.Blocks.Is() }
+// GuardsMultiStatement reports whether a statement of a multi-statement string can be guarded. It can't if a statement
+// may be a block that contains semicolons.
+func (d *Dialect) GuardsMultiStatement() bool { return !d.Grammar.Blocks.Is() }
 
 // Upsert is the clause that lets an INSERT update, with the assignments to columns, if any are
 // given; for a message.
@@ -121,10 +122,10 @@ func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem)
 
 // builtIn names a function of the database, so that no function of the application can replace it.
 func (d *Dialect) builtIn(function string) string {
-	if d.Facts().BuiltIn == "" {
+	if d.Capabilities().BuiltIn == "" {
 		return function
 	}
-	return d.Facts().BuiltIn + strings.ToLower(function)
+	return d.Capabilities().BuiltIn + strings.ToLower(function)
 }
 
 // presentsAtOnce reports whether this number of claims is passed as a single argument.

@@ -16,13 +16,13 @@ func (editLock) check(w *writer) {
 	by, since, expiry := w.target.Qualifier+"."+l.By, w.target.Qualifier+"."+l.Since, w.target.Qualifier+"."+l.Expiry
 	before, behind := d.Guard.KeyText.Ends()
 	text := before + by + behind
-	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text(""), d.Facts().BuiltIn), " OR ")
+	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text(""), d.Capabilities().BuiltIn), " OR ")
 	w.same(text, 0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry)
 	w.operator(">")
 	w.write(d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
-	_, and, _ := d.Raising()
-	w.raiseAfterLedger(guard.Locked, l.By, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
+	_, and, _ := d.Throwing()
+	w.throwAfterLedger(guard.Locked, l.By, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
 		"COALESCE(", d.Micros(expiry), ", 0)", and, "':'", and, text)
 	w.write(" IS NOT NULL END")
 }

@@ -21,18 +21,18 @@ func (w *guardWriter) TypedValue(token int) { w.writer().typedField(token, field
 
 func (w *guardWriter) Tokens() (lo, hi int) { return w.lo, w.hi }
 
-func (w *guardWriter) ProvenTokens() { w.writer().provenTokens() }
+func (w *guardWriter) PresentedTokens() { w.writer().presentedTokens() }
 
 func (w *guardWriter) Compare(c guard.Comparison, token int, stored string) {
 	w.writer().compare(c, token, stored)
 }
 
-func (w *guardWriter) Raise(k guard.Kind, token int, detail string) {
-	w.writer().raise(k, token, detail)
+func (w *guardWriter) Throw(k guard.Kind, token int, detail string) {
+	w.writer().throw(k, token, detail)
 }
 
-func (w *guardWriter) RaiseCondition(k guard.Kind, token int, detail string) {
-	w.writer().raiseCondition(k, token, detail)
+func (w *guardWriter) ThrowCondition(k guard.Kind, token int, detail string) {
+	w.writer().throwCondition(k, token, detail)
 }
 
 func (w *guardWriter) Nonce() string { return w.Source.Nonce }
@@ -43,13 +43,13 @@ func (w *guardWriter) Schema() string { return w.target.Prefix }
 
 func (w *guardWriter) Ledger() string { return w.Dialect.Ledger }
 
-func (w *guardWriter) LedgerHome() string { return w.Dialect.ledgerHome }
+func (w *guardWriter) FunctionSchema() string { return w.Dialect.functionSchema }
 
 func (w *guardWriter) CheckLedger() { w.writer().check(SetOf(RuleLedger)) }
 
 func (w *guardWriter) Item(token int) { w.writer().ledgerItem(token) }
 
-func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
+func (w *guardWriter) QueryOnly() bool { return w.queryOnly }
 
 func (w *guardWriter) Claimed() guard.ClaimColumns { return claims{w.writer()}.claimedColumns() }
 

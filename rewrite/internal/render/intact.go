@@ -37,7 +37,7 @@ func (w *writer) intact(read *read.Text, text string) bool {
 		ok = c.fragments(w.fragments[first:i], w.fragments[i:])
 	}
 	w.opened, w.inner = c.opened, c.inner
-	ok = ok && c.moveTo(int32(len(w.Src))) && c.passes(c.seen) && (!w.Counts || c.seen == w.Plan.Inputs)
+	ok = ok && c.moveTo(int32(len(w.Src))) && c.passes(c.placeholders) && (!w.Counts || c.placeholders == w.Plan.Inputs)
 	counted := !w.Plan.Params || c.highest == w.Plan.Inputs+len(w.numbers.added)
 	return ok && counted && len(c.opened) == 0
 }
@@ -58,9 +58,9 @@ type check struct {
 	// -1.
 	opened []int
 
-	// seen is the number of the statement's last placeholder before next, inputs the number of its placeholders that
-	// were counted, and highest the highest number of a placeholder in the rendered text so far.
-	seen, inputs, highest int
+	// placeholders is the number of the statement's last placeholder before next, inputs the number of its placeholders
+	// that were counted, and highest the highest number of a placeholder in the rendered text so far.
+	placeholders, inputs, highest int
 }
 
 // growsTogether reports whether the fragment at an offset would change the token that ends there: both would be read as
@@ -81,7 +81,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 		part, covers = strings.CutSuffix(part, "/*")
 	}
 	n := len(part)
-	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.isBehindToken(at) && c.growsTogether(at, lo) ||
+	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.followsToken(at) && c.growsTogether(at, lo) ||
 		!covers && n > 0 && int(at) < len(c.Src) && joins(part[n-1], c.Src[at]) {
 		return false
 	}
@@ -92,7 +92,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 	}
 	found, err := c.scan(part)
 	if err != nil {
-		return err.Fault == lex.Ambiguous // then it isn't rendered
+		return err.Kind == lex.Ambiguous // then it isn't rendered
 	}
 	end := int32(0)
 	if n := len(found) - 2; n >= 0 {
@@ -107,7 +107,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 // scan splits a fragment into tokens. The rows of an INSERT mostly have equal fragments, which are scanned once.
 func (c *check) scan(part string) (found []lex.Token, err *lex.Error) {
 	if part != c.scanned || len(c.sent) == 0 {
-		if found, err = lex.Part(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0]); err != nil {
+		if found, err = lex.ScanPart(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0]); err != nil {
 			return nil, err
 		}
 		c.sent, c.scanned = found, part
@@ -115,8 +115,8 @@ func (c *check) scan(part string) (found []lex.Token, err *lex.Error) {
 	return c.sent, nil
 }
 
-// isBehindToken reports whether a token of the statement ends at an offset, rather than a blank or a comment.
-func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
+// followsToken reports whether a token of the statement ends at an offset, rather than a blank or a comment.
+func (c *check) followsToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
 
 // moveTo moves to the first token that begins at or after an offset, and reports whether no token spans the offset.
 func (c *check) moveTo(at int32) bool {
@@ -131,7 +131,7 @@ func (c *check) moveTo(at int32) bool {
 		case tok.Is(')') || tok.Is(']'):
 			c.inner = c.inner[:len(c.inner)-1]
 		case tok.Kind == lex.Param:
-			c.seen = int(tok.Mate)
+			c.placeholders = int(tok.Mate)
 		}
 		c.next++
 	}
@@ -142,7 +142,7 @@ func (c *check) moveTo(at int32) bool {
 func (c *check) skip(mate int32) {
 	for i := int(mate) - 1; c.Counts && i > c.next; i-- {
 		if tok := &c.tokens[i]; tok.Kind == lex.Param {
-			c.seen = int(tok.Mate)
+			c.placeholders = int(tok.Mate)
 			break
 		}
 	}
@@ -215,7 +215,7 @@ func (c *check) passes(inputs int) bool {
 
 // arguments counts the placeholders of fragments, continuing after the statement's placeholders seen so far.
 func (c *check) arguments(part string, found []lex.Token) bool {
-	if !c.passes(c.seen) {
+	if !c.passes(c.placeholders) {
 		return false
 	}
 	for i := range found {

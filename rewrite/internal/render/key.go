@@ -10,7 +10,7 @@ func (w *writer) stored() {
 		return
 	}
 	w.write(" RETURNING ")
-	w.byKey(func(int) { w.write("1") }, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
+	w.byKey(func(int) { w.write("1") }, func() { w.throw(guard.OutOfScope, w.lo, w.shownKey()) })
 }
 
 type key struct{}
@@ -57,7 +57,7 @@ func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
 
 // outOfScope writes an expression that throws the error for a row that no token covers.
 func (w *writer) outOfScope() {
-	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
+	w.throwCondition(guard.OutOfScope, w.lo, w.shownKey())
 }
 
 // shownKey returns the row's key in the form that errors show, which is never NULL.

@@ -28,13 +28,13 @@ func (ledger) check(w *writer) {
 }
 
 // aroundRow writes the SQL before or after a value of a row to insert.
-func (w *writer) aroundRow(e *Edit) {
+func (w *writer) aroundRow(e *Fragment) {
 	asks := w.refuses(e.Rules & SetOf(RuleLedger))
 	compares := w.refuses(e.Rules & SetOf(RuleKey))
 	switch {
 	case !asks && !compares:
 		return
-	case e.Op == OpBehindRow:
+	case e.Op == OpAfterRow:
 		w.write(" END")
 		return
 	}
@@ -48,13 +48,13 @@ func (w *writer) aroundRow(e *Edit) {
 	if compares {
 		token := w.rowsToken(e)
 		w.byKeyOf(token, token+1, func(int) { w.bool(true) },
-			func() { w.raiseCondition(guard.OutOfScope, token, w.shownKey()) })
+			func() { w.throwCondition(guard.OutOfScope, token, w.shownKey()) })
 	}
 	w.write(" THEN ")
 }
 
-// askBefore writes the head of a CASE that checks the ledger before the CASE returns a value.
-func (w *writer) askBefore() {
+// checkBefore writes the head of a CASE that checks the ledger before the CASE returns a value.
+func (w *writer) checkBefore() {
 	w.write("CASE WHEN ")
 	w.check(SetOf(RuleLedger))
 	w.write(" THEN ")
@@ -81,27 +81,27 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 			continue
 		}
 		w.chooseTable(table)
-		asked := w.asksLedger()
-		for i := w.questions() - 1; i >= w.lo && w.refuses(SetOf(RuleLedger)); i-- {
+		asked := w.checksLedgerFirst()
+		for i := w.checksEnd() - 1; i >= w.lo && w.refuses(SetOf(RuleLedger)); i-- {
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
 				w.write(" AS MATERIALIZED (SELECT ")
-				w.ask(i)
+				w.checkToken(i)
 				w.write(" AS newest)")
 				separator = ","
 			}
 			w.write(separator, " sqlfence_")
 			w.b.Int(int64(i))
 			w.write(" AS (UPDATE ")
-			w.asked(i)
+			w.checkedTable(i)
 			w.write("NOT ")
 			if asked {
 				w.write("(SELECT newest FROM ")
 				w.ledgerItem(i)
 				w.write(")")
 			} else {
-				w.ask(i)
+				w.checkToken(i)
 			}
 			w.write(")")
 			separator = ","
@@ -116,17 +116,17 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 	}
 }
 
-// questions returns the end of the range of tokens, from w.lo, that each need a check. In the ledger each token needs a
+// checksEnd returns the end of the range of tokens, from w.lo, that each need a check. In the ledger each token needs a
 // check; for the claims of another table, one check covers all tokens.
-func (w *writer) questions() int {
+func (w *writer) checksEnd() int {
 	if w.rules.ClaimsOther() {
 		return w.lo + 1
 	}
 	return w.hi
 }
 
-// ask writes the check of a token.
-func (w *writer) ask(token int) {
+// checkToken writes the check of a token.
+func (w *writer) checkToken(token int) {
 	if w.rules.ClaimsOther() {
 		w.Dialect.Guard.ClaimsCheck(w.forGuard())
 		return
@@ -134,9 +134,9 @@ func (w *writer) ask(token int) {
 	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
 }
 
-// asked writes the rest of the UPDATE in WITH up to its WHERE: the checked table, and a SET list that fails if a row is
-// updated.
-func (w *writer) asked(token int) {
+// checkedTable writes the rest of the UPDATE in WITH up to its WHERE: the checked table, and a SET list that fails if a
+// row is updated.
+func (w *writer) checkedTable(token int) {
 	if !w.rules.ClaimsOther() {
 		w.write(w.Dialect.Ledger, " SET token = token")
 		w.operator("/")
@@ -151,9 +151,9 @@ func (w *writer) asked(token int) {
 	w.write("0 WHERE ")
 }
 
-// asksLedger reports whether a rule of the table may throw an error only after the ledger's check, or the check locks
-// rows that the statement may write.
-func (w *writer) asksLedger() bool {
+// checksLedgerFirst reports whether a rule of the table may throw an error only after the ledger's check, or the check
+// locks rows that the statement may write.
+func (w *writer) checksLedgerFirst() bool {
 	return w.rules.ClaimsOther() || w.rules.SerialRequired || w.refuses(SetOf(RuleSerial, RuleEditLock)) ||
 		w.table < len(w.Assigns) && w.Assigns[w.table]
 }
@@ -164,19 +164,19 @@ func (w *writer) ledgerItem(token int) {
 	w.b.Int(int64(token))
 }
 
-// raiseAfterLedger writes an expression that checks the ledger, and then throws an error with the table's marker and
+// throwAfterLedger writes an expression that checks the ledger, and then throws an error with the table's marker and
 // the value of a column among the details. If the ledger's check stands in WHERE, it has already run.
 //
 // The query of the ledger must depend on the row. Otherwise PostgreSQL would evaluate the query whenever a row has
 // changed while the statement waited for the row, even if no error is thrown, and would hold the ledger's advisory lock
 // while waiting for other rows.
-func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
+func (w *writer) throwAfterLedger(kind guard.Kind, column string, detail ...string) {
 	if w.Dialect.LedgerInWhere() || !w.refuses(SetOf(RuleLedger)) {
-		w.raise(kind, w.table, detail...)
+		w.throw(kind, w.table, detail...)
 		return
 	}
 	w.write("CASE WHEN ")
-	for i := w.lo; i < w.questions(); i++ {
+	for i := w.lo; i < w.checksEnd(); i++ {
 		if i > w.lo {
 			w.write(" AND ")
 		}
@@ -185,7 +185,7 @@ func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...stri
 		w.write(")")
 	}
 	w.write(" THEN ")
-	w.raise(kind, w.table, detail...)
+	w.throw(kind, w.table, detail...)
 	w.write(" END")
 }
 

@@ -24,22 +24,22 @@ import (
 
 // The checks of claims use separate kinds in their errors. ReadMarker translates them to the kinds of package guard.
 const (
-	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
-	byGeneration guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
-	byTakeover   guard.Kind = "taken"    // the same of a row that is taken over
+	byClaim    guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
+	byRowClaim guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
+	byTakeover guard.Kind = "taken"    // the same of a row that is taken over
 )
 
 // goneRow replaces the claim in an error about a row that doesn't exist any more.
 const goneRow = "gone"
 
-// raise writes an expression that throws an error with a marker. detail is the SQL of the marker's detail, in parts.
-func (w *writer) raise(kind guard.Kind, number int, detail ...string) {
-	w.raising(kind, number, func() { w.write(detail...) })
+// throw writes an expression that throws an error with a marker. detail is the SQL of the marker's detail, in parts.
+func (w *writer) throw(kind guard.Kind, number int, detail ...string) {
+	w.throwDetail(kind, number, func() { w.write(detail...) })
 }
 
-// raising is raise, but a function writes the SQL of the detail.
-func (w *writer) raising(kind guard.Kind, number int, detail func()) {
-	before, between, behind := w.Dialect.Raising()
+// throwDetail is raise, but a function writes the SQL of the detail.
+func (w *writer) throwDetail(kind guard.Kind, number int, detail func()) {
+	before, between, behind := w.Dialect.Throwing()
 	w.write(before, "'"+markerPrefix, w.Nonce, ":", string(kind), ":")
 	w.b.Int(int64(number))
 	w.write(":'", between)
@@ -49,10 +49,10 @@ func (w *writer) raising(kind guard.Kind, number int, detail func()) {
 
 const markerPrefix = "sqlfence:"
 
-// raiseCondition writes raise's expression as a condition. The condition is false if the expression yields NULL instead
+// throwCondition writes raise's expression as a condition. The condition is false if the expression yields NULL instead
 // of throwing an error.
-func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
-	w.raise(kind, number, detail...)
+func (w *writer) throwCondition(kind guard.Kind, number int, detail ...string) {
+	w.throw(kind, number, detail...)
 	w.write(" IS NOT NULL")
 }
 
@@ -61,7 +61,7 @@ func (d *Dialect) ReadMarker(err error, nonce string, values func() *Values) (gu
 	if slices.ContainsFunc(d.Guard.Strict, func(name string) bool { return dberr.NamesFunction(err, name) }) {
 		return guard.Marker{Kind: guard.NotInteger}, true
 	}
-	message, ok := d.Raised(err)
+	message, ok := d.Thrown(err)
 	prefix := markerPrefix + nonce + ":"
 	i := strings.Index(message, prefix)
 	if !ok || i < 0 {
@@ -108,7 +108,7 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 		}
 	case byClaim:
 		err = readClaim(&m, detail)
-	case byGeneration, byTakeover:
+	case byRowClaim, byTakeover:
 		err = readUnproven(&m, quotedDetail(before, detail), values)
 	default:
 		return guard.Marker{}, false

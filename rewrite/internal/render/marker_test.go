@@ -20,7 +20,7 @@ func TestMarkersAreRead(t *testing.T) {
 		for _, kind := range []guard.Kind{guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName, guard.Conflict, guard.Gone, guard.NotSerial} {
 			w := newWriter(&Source{Dialect: d, Nonce: nonce, Plan: new(Plan)})
 			defer w.release()
-			w.raise(kind, 3, "x")
+			w.throw(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
 			if m, ok := d.ReadMarker(errors.New("error: 'sqlfence:"+marker+"17'"), nonce, nil); !ok || m.Kind != kind || m.Token+m.Table != 3 {

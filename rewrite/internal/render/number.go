@@ -8,26 +8,26 @@ import (
 // numbers writes the SQL that compares and increments the number of a row: its version (Serial) or its claim.
 type numbers struct{ *writer }
 
-// beforeAssigned writes the SQL before the value that the statement assigns to the number, and behindAssigned writes
+// beforeAssigned writes the SQL before the value that the statement assigns to the number, and afterAssigned writes
 // the SQL after the value. Together they throw an error unless the assigned value is higher than the row's number. Both
 // numbers are compared as integers, the stored type: 7.4 doesn't increase 7.
 func (w numbers) beforeAssigned() {
 	if w.lacksSerial() {
 		w.write("COALESCE(")
-		w.raiseNumber(guard.Required)
+		w.throwNumber(guard.Required)
 		w.write(", (")
 		return
 	}
 	w.beforeTakeover()
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
-		w.raiseNoInteger()
+		w.throwNoInteger()
 		w.write(" ELSE ")
 	}
 	d := w.Dialect.Guard
 	w.write("COALESCE(", d.Unless.Before, d.Greatest.Before, d.Assigned.Before)
 }
 
-func (w numbers) behindAssigned() {
+func (w numbers) afterAssigned() {
 	if w.lacksSerial() {
 		w.write("))")
 		return
@@ -41,7 +41,7 @@ func (w numbers) behindAssigned() {
 	w.write(cast, end, than)
 	w.storedNumber()
 	w.write(cast, unless, ", ")
-	w.raiseNumber(guard.Assigned)
+	w.throwNumber(guard.Assigned)
 	w.write(")")
 	if w.refuses(SetOf(RuleEditLock)) && !w.Dialect.Guard.SetsInOrder.Is() {
 		w.operator("+")
@@ -52,7 +52,7 @@ func (w numbers) behindAssigned() {
 	if before, _ := w.Dialect.Guard.NotInteger.Ends(); before != "" {
 		w.write(" END")
 	}
-	w.behindTakeover()
+	w.afterTakeover()
 }
 
 // maxNumber is the highest number of a row; SQLite would continue in floating point.
@@ -64,7 +64,7 @@ func (w numbers) increment() {
 	if checked {
 		w.storedNumber()
 		w.write(" = ", maxNumber, " THEN ")
-		w.raiseNoInteger()
+		w.throwNoInteger()
 		w.write(" ELSE ")
 	}
 	w.storedNumber()
@@ -86,9 +86,9 @@ func (w *writer) isNoInteger(first, last string) bool {
 	return true
 }
 
-// raiseNoInteger writes an expression that throws the error for a number that isn't an integer.
-func (w *writer) raiseNoInteger() {
-	w.raise(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
+// throwNoInteger writes an expression that throws the error for a number that isn't an integer.
+func (w *writer) throwNoInteger() {
+	w.throw(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }
 
 // storedNumber writes the row's number, which is never NULL. A negative number was written for a missing seal, and
@@ -103,13 +103,13 @@ func (w *writer) storedText() string {
 	return before + w.target.Qualifier + "." + w.rules.Quoted.number + behind
 }
 
-// raiseNumber writes, in the place of an assigned value, an expression that throws an error with the row's number.
-func (w numbers) raiseNumber(kind guard.Kind) {
+// throwNumber writes, in the place of an assigned value, an expression that throws an error with the row's number.
+func (w numbers) throwNumber(kind guard.Kind) {
 	rule := RuleSerial
 	if w.rules.Claim != "" {
 		rule = RuleClaim
 	}
-	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
+	w.throwFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
 }
 
 // lacksSerial reports whether the guard throws an error if an upsert would update, because the caller presents no
@@ -118,7 +118,7 @@ func (w numbers) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
 }
 
-// beforeTakeover and behindTakeover surround a value that increments the claim with a CASE that first compares the row.
+// beforeTakeover and afterTakeover surround a value that increments the claim with a CASE that first compares the row.
 func (w numbers) beforeTakeover() {
 	if w.comparesTaken() {
 		w.write("CASE WHEN ")
@@ -127,7 +127,7 @@ func (w numbers) beforeTakeover() {
 	}
 }
 
-func (w numbers) behindTakeover() {
+func (w numbers) afterTakeover() {
 	if w.comparesTaken() {
 		w.write(" END")
 	}
@@ -139,17 +139,17 @@ func (w numbers) comparesTaken() bool {
 	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }
 
-// raiseFor writes an expression that throws an error with the table's marker for a rule that no check covers, after the
+// throwFor writes an expression that throws an error with the table's marker for a rule that no check covers, after the
 // checks of all preceding rules.
-func (w numbers) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
+func (w numbers) throwFor(r int, kind guard.Kind, column string, detail ...string) {
 	before := upTo(r-1) &^ SetOf(RuleLedger)
 	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were checked before the first assignment
-		w.raiseAfterLedger(kind, column, detail...)
+		w.throwAfterLedger(kind, column, detail...)
 		return
 	}
 	w.write("CASE WHEN ")
 	w.check(before)
 	w.write(" THEN ")
-	w.raiseAfterLedger(kind, column, detail...)
+	w.throwAfterLedger(kind, column, detail...)
 	w.write(" END")
 }

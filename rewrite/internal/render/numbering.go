@@ -82,7 +82,7 @@ const manyRepeated = 16
 const manyNumbered = 1024
 
 // repeat writes a repeated part, with the same arguments.
-func (w *writer) repeat(e *Edit) {
+func (w *writer) repeat(e *Fragment) {
 	r, last := &w.Repeats, int32(0)
 	numbers := w.Dialect.numbers()
 	again := w.Counts && (!w.literal || w.passesAgain) && (len(r.Bare) > manyRepeated || !numbers)

@@ -72,13 +72,13 @@ type Plan struct {
 	// changed. The comparison works only if a later item of SET sees the value of an earlier item.
 	ReadsAssigned bool
 
-	// AsksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint
+	// ChecksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint
 	// then gets the constraint's error.
-	AsksLate bool
+	ChecksLate bool
 
-	// Several is 0 for a single statement. In a multi-statement string it is the offset in bytes of another statement.
-	// The text must be executed without arguments, by a call that executes all its statements.
-	Several int
+	// MultiStatement is 0 for a single statement. In a multi-statement string it is the offset in bytes of another
+	// statement. The text must be executed without arguments, by a call that executes all its statements.
+	MultiStatement int
 
 	// Unsettles reports whether the text may change its session, or where the session finds names: see
 	// [session.Session.Follow].
@@ -136,10 +136,10 @@ type Written struct {
 // Planned is a plan with preallocated memory for the usual contents of a plan.
 type Planned struct {
 	Plan
-	Table  [1]int
-	Target [1]Written
-	Edits  [2]Edit
-	Form   Form
+	Table     [1]int
+	Target    [1]Written
+	Fragments [2]Fragment
+	Form      Form
 }
 
 // The sizes of a plan's parts in bytes, rounded up.
@@ -150,10 +150,10 @@ const (
 	targetBytes   = 160
 	keyValueBytes = 48
 	bareBytes     = 8
-	editBytes     = 48
+	fragmentBytes = 48
 	numberBytes   = 8
 	tableBytes    = 448
-	givenBytes    = 32
+	valueBytes    = 32
 )
 
 // Size returns about how many bytes a plan takes, without the statement's text.
@@ -172,11 +172,11 @@ func (p *Plan) Size() int {
 		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.Qualifier) + len(t.Prefix)
 	}
 	n += cap(p.Source.Repeats.Bare)*bareBytes + cap(p.Source.Repeats.Ends)*numberBytes
-	n += cap(p.Source.Edits) * editBytes
+	n += cap(p.Source.Fragments) * fragmentBytes
 	n += cap(p.Source.Covered) * tableBytes
 	n += p.Source.Replacement.size()
-	for i := range p.Source.Edits {
-		n += len(p.Source.Edits[i].Text)
+	for i := range p.Source.Fragments {
+		n += len(p.Source.Fragments[i].Text)
 	}
 	return n
 }

@@ -19,10 +19,10 @@ func TestCountedBytes(t *testing.T) {
 		"target":   {unsafe.Sizeof(Written{}), targetBytes},
 		"keyValue": {unsafe.Sizeof(guard.KeyValue{}), keyValueBytes},
 		"bare":     {unsafe.Sizeof(Bare{}), bareBytes},
-		"edit":     {unsafe.Sizeof(Edit{}), editBytes},
+		"edit":     {unsafe.Sizeof(Fragment{}), fragmentBytes},
 		"table":    {unsafe.Sizeof(Registered{}), tableBytes},
 		"number":   {unsafe.Sizeof(0), numberBytes},
-		"given":    {unsafe.Sizeof(Given{}), givenBytes},
+		"given":    {unsafe.Sizeof(ColumnValue{}), valueBytes},
 	} {
 		if size := int(part.size); part.counted < size || part.counted > 2*size && unsafe.Sizeof(0) == 8 {
 			t.Errorf("a %s takes %d bytes and is counted as %d", name, size, part.counted)

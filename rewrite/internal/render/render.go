@@ -31,7 +31,7 @@ func (p *Plan) Default() (sql string, args []Arg, err error) {
 type Form struct {
 	sql       string
 	args      []Arg
-	room      [2]Arg
+	buffer    [2]Arg
 	ambiguous bool
 	once      sync.Once
 	inlines   bool
@@ -57,20 +57,20 @@ func (p *Plan) Inlines() bool {
 	return f.inlines
 }
 
-// RenderDefault renders the default form, and reports whether the statement that was read is [writer.intact] in this
-// form. In other forms the guard stands in the same places. For a takeover, RenderDefault also checks the form with a
-// token.
-func (p *Plan) RenderDefault(read *read.Text) (ok bool) {
+// RenderParameterised renders the default form, and reports whether the statement that was read is [writer.intact] in
+// this form. In other forms the guard stands in the same places. For a takeover, RenderParameterised also checks the
+// form with a token.
+func (p *Plan) RenderParameterised(read *read.Text) (ok bool) {
 	for i := range p.Tables {
 		if p.needsNone(i) {
-			return p.renderForm(read, true) && p.renderForm(read, false)
+			return p.renderParameterised(read, true) && p.renderParameterised(read, false)
 		}
 	}
-	return p.renderForm(read, false)
+	return p.renderParameterised(read, false)
 }
 
-// renderForm renders the default form. If tokened is set, tables that need no token also get a token.
-func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
+// renderParameterised renders the default form. If tokened is set, tables that need no token also get a token.
+func (p *Plan) renderParameterised(read *read.Text, tokened bool) (ok bool) {
 	w := newWriter(&p.Source)
 	defer w.release()
 	for i, table := range p.Tables {
@@ -80,7 +80,7 @@ func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
 	f := p.Form
-	w.numbers.added, w.checked = f.room[:0], true
+	w.numbers.added, w.checked = f.buffer[:0], true
 	f.sql = w.statement()
 	f.args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.sql)
 	p.Params = p.Params && p.hasRoom(f.args)
@@ -179,14 +179,14 @@ const DefaultArgs = 5
 // A Source holds everything from which a plan renders a guarded statement.
 type Source struct {
 	TableList
-	Dialect *Dialect
-	Nonce   string // the random text in the errors of the rewriter's guards
-	Src     string
-	Edits   []Edit
-	Repeats Repeats
-	rows    []int  // number of rows to insert for each of the plan's tables, if there are several targets
-	Assigns []bool // for each of the plan's tables, whether the statement assigns its row version; may be nil
-	Plan    *Plan
+	Dialect   *Dialect
+	Nonce     string // the random text in the errors of the rewriter's guards
+	Src       string
+	Fragments []Fragment
+	Repeats   Repeats
+	rows      []int  // number of rows to insert for each of the plan's tables, if there are several targets
+	Assigns   []bool // for each of the plan's tables, whether the statement assigns its row version; may be nil
+	Plan      *Plan
 
 	Replacement *Replacement        // for a REPLACE that checks the rows that it deletes; else nil
 	unique      *session.UniqueKeys // unique keys of the REPLACE's table; nil if they are unknown
@@ -206,17 +206,17 @@ type Source struct {
 	Escapes    lex.Escapes // how the string literals of src were read
 }
 
-// Question returns a query without arguments that throws an error, with the guard's markers, if the ledger refuses a
+// LedgerQuery returns a query without arguments that throws an error, with the guard's markers, if the ledger refuses a
 // token of the rendered statement. The caller needs this query after an error that the database raised before the
-// guard's check. Question returns "" if no ledger has to be queried.
-func (p *Plan) Question(v Values) string {
+// guard's check. LedgerQuery returns "" if no ledger has to be queried.
+func (p *Plan) LedgerQuery(v Values) string {
 	if v.check(p) != nil {
 		return ""
 	}
 	w := newWriter(&p.Source)
 	defer w.release()
 	w.take(&v)
-	w.literal, w.asksAlone = true, true
+	w.literal, w.queryOnly = true, true
 	separator := "SELECT "
 	asked := make([]bool, len(p.Tables))
 	for i := range p.Targets {

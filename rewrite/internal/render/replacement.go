@@ -18,11 +18,11 @@ import (
 type Replacement struct {
 	Table   session.Name // normalised
 	Columns []string
-	Rows    [][]Given
+	Rows    [][]ColumnValue
 }
 
-// A Given is the value that a REPLACE gives a column of a row.
-type Given struct {
+// A ColumnValue is the value that a REPLACE gives a column of a row.
+type ColumnValue struct {
 	Text string // the value's SQL; empty if the value may differ when it is evaluated again
 	Bare int    // the number of a bare placeholder; 0 for any other value
 	At   int32  // the value's offset in the statement
@@ -33,7 +33,7 @@ func (r *Replacement) size() int {
 	if r == nil {
 		return 0
 	}
-	return numberBytes*(16+2*len(r.Columns)+3*len(r.Rows)) + givenBytes*len(r.Columns)*len(r.Rows)
+	return numberBytes*(16+2*len(r.Columns)+3*len(r.Rows)) + valueBytes*len(r.Columns)*len(r.Rows)
 }
 
 // Replaces returns the table of a write that deletes rows which share a unique key with a new row, and nil for other
@@ -62,8 +62,8 @@ func (p *Plan) checkReplaced() error {
 		return &guard.Refusal{Table: p.Tables[0], Offset: int(offset),
 			Reason: advise.ReplaceUnknown.Sentence(why, p.Source.Dialect.Upsert(r.Columns))}
 	}
-	if keys.Odd != "" {
-		return refuse(-1, keys.Odd)
+	if keys.Unusable != "" {
+		return refuse(-1, keys.Unusable)
 	}
 	for _, column := range slices.Concat(keys.Keys...) {
 		name := lex.Fold(column.Name)
@@ -83,9 +83,9 @@ func (p *Plan) checkReplaced() error {
 // A replacing writes the additional SQL of a REPLACE.
 type replacing struct{ *writer }
 
-// replacedMark writes the token of a row of a REPLACE, after the check of the rows that the REPLACE deletes. If the
+// replacedToken writes the token of a row of a REPLACE, after the check of the rows that the REPLACE deletes. If the
 // unique keys are unknown, or have changed, the expression throws an error.
-func (w replacing) replacedMark(e *Edit) {
+func (w replacing) replacedToken(e *Fragment) {
 	keys := w.unique
 	if keys == nil {
 		keys = new(session.UniqueKeys) // no table has this shape
@@ -104,30 +104,30 @@ func (w replacing) replacedMark(e *Edit) {
 	w.write("), ")
 	w.bool(true)
 	w.write(") THEN ")
-	w.newMark(e)
+	w.newToken(e)
 	w.write(" END")
 	if e.Row == 0 {
 		w.write(" ELSE ")
-		w.raise(guard.Reshaped, w.table, w.Dialect.Text(""))
+		w.throw(guard.Reshaped, w.table, w.Dialect.Text(""))
 		w.write(" END")
 	}
 }
 
-// newMark writes the token of a new row, or 0 if no token covers the row.
-func (w replacing) newMark(e *Edit) {
+// newToken writes the token of a new row, or 0 if no token covers the row.
+func (w replacing) newToken(e *Fragment) {
 	if token := w.rowsToken(e); token != guard.NoToken {
-		w.mark(token)
+		w.storedToken(token)
 	} else {
 		w.write("0")
 	}
 }
 
 // inTheWay writes the FROM and WHERE of a query for the existing rows that a row of a REPLACE deletes.
-func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
+func (w replacing) inTheWay(keys *session.UniqueKeys, e *Fragment) {
 	w.write(" FROM ", w.target.Prefix, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
 	separator := ""
 	for _, key := range keys.Keys {
-		if values := w.givenKey(key, e.Row); values != nil {
+		if values := w.keyValues(key, e.Row); values != nil {
 			w.write(separator)
 			w.hasKey(key, values)
 			separator = " OR "
@@ -138,10 +138,10 @@ func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
 	}
 }
 
-// givenKey returns the values of a key's columns in a row. The result is nil if the key can't conflict with a row: it
+// keyValues returns the values of a key's columns in a row. The result is nil if the key can't conflict with a row: it
 // has NULL, or is a number that the database chooses.
-func (w replacing) givenKey(key []session.KeyColumn, row int32) []Given {
-	r, values := w.Replacement, make([]Given, len(key))
+func (w replacing) keyValues(key []session.KeyColumn, row int32) []ColumnValue {
+	r, values := w.Replacement, make([]ColumnValue, len(key))
 	for i, column := range key {
 		if n := slices.Index(r.Columns, lex.Fold(column.Name)); n >= 0 {
 			values[i] = r.Rows[row][n]
@@ -154,7 +154,7 @@ func (w replacing) givenKey(key []session.KeyColumn, row int32) []Given {
 
 // hasKey writes the condition of an existing row with a key. OR REPLACE replaces a NULL with the default if the column
 // doesn't allow NULL.
-func (w replacing) hasKey(key []session.KeyColumn, values []Given) {
+func (w replacing) hasKey(key []session.KeyColumn, values []ColumnValue) {
 	for i, column := range key {
 		if i > 0 {
 			w.write(" AND ")

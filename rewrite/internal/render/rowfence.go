@@ -4,17 +4,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// rowMark writes the token of a row to insert.
-func (w *writer) rowMark(e *Edit) {
+// insertedToken writes the token of a row to insert.
+func (w *writer) insertedToken(e *Fragment) {
 	switch token := w.rowsToken(e); {
 	case w.Replacement != nil:
-		replacing{w}.replacedMark(e)
+		replacing{w}.replacedToken(e)
 	case token == guard.NoToken:
 		w.write("0")
 	case w.rules.Key != "" && w.Dialect.Guard.ReadsNewRow.Is():
-		w.byKeyOf(token, token+1, w.mark, func() { w.raise(guard.OutOfScope, token, w.shownKey()) })
+		w.byKeyOf(token, token+1, w.storedToken, func() { w.throw(guard.OutOfScope, token, w.shownKey()) })
 	default:
-		w.mark(token)
+		w.storedToken(token)
 	}
 }
 
@@ -29,11 +29,11 @@ func (rowFence) check(w *writer) {
 		w.write(" THEN ")
 		w.bool(true)
 		w.write(" ELSE ")
-		w.raiseStale(token)
+		w.throwStale(token)
 		w.write(" IS NOT NULL")
 		w.write(" END")
 	}, w.outOfScope)
-	w.proveDelete()
+	w.presentDelete()
 }
 
 // assigns writes the assignment of the token.
@@ -46,18 +46,18 @@ func (rowFence) assigns(w *writer) {
 	w.assignedColumn(w.rules.Quoted.Fence)
 	w.write(between)
 	if w.Dialect.Guard.SetsInOrder.Is() {
-		w.prove()
+		w.present()
 		w.higherToken()
 	} else {
 		w.byKey(func(token int) {
 			w.write("CASE WHEN ")
 			w.isFresh(token)
 			w.write(" THEN ")
-			w.mark(token)
+			w.storedToken(token)
 			w.write(" ELSE ")
-			w.raiseStale(token)
+			w.throwStale(token)
 			w.write(" END")
-		}, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
+		}, func() { w.throw(guard.OutOfScope, w.lo, w.shownKey()) })
 	}
 	w.write(behind)
 }
@@ -72,7 +72,7 @@ func (w *writer) higherToken() {
 		w.field(token, fieldValue)
 		w.write(behind)
 	}, func() {
-		w.raise(guard.OutOfScope, w.lo, w.shownKey()) // the statement has assigned another key
+		w.throw(guard.OutOfScope, w.lo, w.shownKey()) // the statement has assigned another key
 	})
 }
 
@@ -83,9 +83,9 @@ func (w *writer) rowToken() {
 	w.write(before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
 }
 
-// raiseStale writes an expression that throws the error for a row with a newer token than the statement's.
-func (w *writer) raiseStale(token int) {
-	w.raise(guard.Stale, token, w.target.Qualifier, ".", w.rules.Quoted.Fence)
+// throwStale writes an expression that throws the error for a row with a newer token than the statement's.
+func (w *writer) throwStale(token int) {
+	w.throw(guard.Stale, token, w.target.Qualifier, ".", w.rules.Quoted.Fence)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.
@@ -98,9 +98,9 @@ func (w *writer) isFresh(token int) {
 	w.compare(c, token, before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
 }
 
-// mark writes a token in the form that is assigned to the fence column.
-func (w *writer) mark(token int) {
-	w.prove()
+// storedToken writes a token in the form that is assigned to the fence column.
+func (w *writer) storedToken(token int) {
+	w.present()
 	w.field(token, fieldValue)
 }
 

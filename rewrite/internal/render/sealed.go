@@ -16,32 +16,32 @@ func (sealed) check(*writer) {}
 func (sealed) assigns(w *writer) {
 	if w.sealed && w.compared() {
 		w.writeAssigned(", ", w.rules.Quoted.number)
-		w.prove()
+		w.present()
 		w.storedNumber()
 	}
 }
 
-// prove writes the minus sign that makes a stored token valid for the seal of a sealed table.
-func (w *writer) prove() {
+// present writes the minus sign that makes a stored token valid for the seal of a sealed table.
+func (w *writer) present() {
 	if w.sealed {
 		w.write("-")
 	}
 }
 
-// proveDelete writes, after the check of a deleted row, SQL that shows the triggers of a sealed table that the check
+// presentDelete writes, after the check of a deleted row, SQL that shows the triggers of a sealed table that the check
 // has passed.
-func (w *writer) proveDelete() {
+func (w *writer) presentDelete() {
 	if w.sealed && w.deletes {
 		w.write(" AND ")
-		w.Dialect.Guard.ProveDelete(w.forGuard())
+		w.Dialect.Guard.PresentDelete(w.forGuard())
 	}
 }
 
-// provenTokens writes the tokens of the table for the seal, with commas between them, the highest first, as the
+// presentedTokens writes the tokens of the table for the seal, with commas between them, the highest first, as the
 // arguments of a function that joins texts. For claims it writes that the rows were compared.
-func (w *writer) provenTokens() {
+func (w *writer) presentedTokens() {
 	if w.rules.Claim != "" {
-		w.b.Text(guard.ProvenHere)
+		w.b.Text(guard.ComparedHere)
 		return
 	}
 	if w.hi-w.lo == 1 {

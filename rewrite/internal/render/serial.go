@@ -11,7 +11,7 @@ func (serial) refuses(w *writer) bool { return w.Plan.Versioned }
 func (serial) check(w *writer) {
 	w.write("CASE")
 	if w.isNoInteger(" WHEN ", " THEN ") {
-		w.raiseNoInteger()
+		w.throwNoInteger()
 		w.write(" IS NOT NULL")
 	}
 	w.write(" WHEN ")
@@ -19,7 +19,7 @@ func (serial) check(w *writer) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raiseAfterLedger(guard.Conflict, w.rules.Quoted.Serial, "COALESCE(", w.target.Qualifier, ".",
+	w.throwAfterLedger(guard.Conflict, w.rules.Quoted.Serial, "COALESCE(", w.target.Qualifier, ".",
 		w.rules.Quoted.Serial, ", 0)")
 	w.write(" IS NOT NULL END")
 }
@@ -29,7 +29,7 @@ func (serial) assigns(w *writer) {
 	w.writeAssigned(", ", w.rules.Quoted.Serial)
 	switch {
 	case numbers{w}.lacksSerial():
-		numbers{w}.raiseNumber(guard.Required)
+		numbers{w}.throwNumber(guard.Required)
 		return
 	case !serial{}.refuses(w) || w.Dialect.Guard.SetsInOrder.Is():
 		numbers{w}.increment()
@@ -41,7 +41,7 @@ func (serial) assigns(w *writer) {
 	w.write(" THEN ")
 	numbers{w}.increment()
 	w.write(" ELSE ")
-	numbers{w}.raiseNumber(guard.Conflict)
+	numbers{w}.throwNumber(guard.Conflict)
 	w.write(" END")
 }
 
@@ -66,7 +66,7 @@ func (w numbers) gone() {
 	w.operator("=")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	w.raiseAfterLedger(guard.Gone, w.rules.Quoted.Serial, "COALESCE(", w.target.Qualifier, ".",
+	w.throwAfterLedger(guard.Gone, w.rules.Quoted.Serial, "COALESCE(", w.target.Qualifier, ".",
 		w.rules.Quoted.Serial, ", 0)")
 	w.write(" END")
 }

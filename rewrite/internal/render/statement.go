@@ -5,12 +5,12 @@ import "slices"
 // statement renders the statement with its edits.
 func (w *writer) statement() string {
 	w.b.Grow(len(w.Src))
-	if len(w.Edits) > manyNumbers && !w.literal && !w.Dialect.numbers() { // each use of a value is an argument
-		w.numbers.added = slices.Grow(w.numbers.added, len(w.Edits))
+	if len(w.Fragments) > manyNumbers && !w.literal && !w.Dialect.numbers() { // each use of a value is an argument
+		w.numbers.added = slices.Grow(w.numbers.added, len(w.Fragments))
 	}
 	last := int32(0)
-	for i := range w.Edits {
-		e := &w.Edits[i]
+	for i := range w.Fragments {
+		e := &w.Fragments[i]
 		w.b.WriteString(w.Src[last:e.At])
 		last = e.At
 		lo := w.b.Len()
@@ -20,8 +20,8 @@ func (w *writer) statement() string {
 		if w.Counts {
 			w.numbers.before = int(e.Inputs)
 		}
-		w.edit(e)
-		if e.apart&behind != 0 {
+		w.fragment(e)
+		if e.apart&after != 0 {
 			w.b.WriteString(" ")
 		}
 		if !w.checked {
@@ -33,7 +33,7 @@ func (w *writer) statement() string {
 	return w.b.String()
 }
 
-func (w *writer) edit(e *Edit) {
+func (w *writer) fragment(e *Fragment) {
 	switch e.Op {
 	case opText:
 		w.write(e.Text)
@@ -70,16 +70,16 @@ func (w *writer) edit(e *Edit) {
 			w.rowValue(e)
 			w.value, w.valueLo, w.valueHi = e, lo, w.b.Len()
 		}
-	case OpValueAsking, OpRowAssign, OpRowAssignAsking:
+	case OpValueChecking, OpRowAssign, OpRowAssignChecking:
 		w.rowValue(e)
-	case OpBeforeRow, OpBehindRow:
+	case OpBeforeRow, OpAfterRow:
 		w.aroundRow(e)
 	case OpTail:
 		w.tail()
 	case OpBeforeAssigned:
 		numbers{w}.beforeAssigned()
-	case OpBehindAssigned:
-		numbers{w}.behindAssigned()
+	case OpAfterAssigned:
+		numbers{w}.afterAssigned()
 	case OpStored:
 		w.stored()
 	case OpGone:
@@ -89,7 +89,7 @@ func (w *writer) edit(e *Edit) {
 
 // repeatsValue writes the value of the row before once more, if the value of the edit's row is the same text: one token
 // covers all rows, and each use of the token has the same placeholder.
-func (w *writer) repeatsValue(e *Edit) bool {
+func (w *writer) repeatsValue(e *Fragment) bool {
 	last := w.value
 	same := last != nil && last.Target == e.Target && last.Text == e.Text && w.Replacement == nil &&
 		(w.literal || w.Dialect.numbers()) && !w.hasRows()
@@ -100,7 +100,7 @@ func (w *writer) repeatsValue(e *Edit) bool {
 }
 
 // rowValue writes the token of a row to insert, if the row gets a token.
-func (w *writer) rowValue(e *Edit) {
+func (w *writer) rowValue(e *Fragment) {
 	if !w.compared() {
 		if e.Text == "" { // the only column
 			w.write("NULL")
@@ -108,11 +108,11 @@ func (w *writer) rowValue(e *Edit) {
 		return
 	}
 	w.write(e.Text)
-	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && w.refuses(SetOf(RuleLedger))
+	asks := (e.Op == OpValueChecking || e.Op == OpRowAssignChecking) && w.refuses(SetOf(RuleLedger))
 	if asks {
-		w.askBefore()
+		w.checkBefore()
 	}
-	w.rowMark(e)
+	w.insertedToken(e)
 	if asks {
 		w.write(" END")
 	}

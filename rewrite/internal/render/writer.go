@@ -20,14 +20,15 @@ type writer struct {
 	serial  int64
 	editor  string
 
-	asksAlone   bool // no statement follows the query of Question
+	queryOnly   bool // no statement follows the query of LedgerQuery
 	passesAgain bool // the statement's own arguments are sent, although the guard's values are literals
 
 	b        sqltext.Builder
 	numbers  numbering // the numbers of the added placeholders
 	numbered int       // number of placeholders that were repeated with their numbers
 
-	value            *Edit // the last OpValue that wasn't a repetition, with the place of its text; nil if there is none
+	// the last OpValue that wasn't a repetition, with the place of its text; nil if there is none
+	value            *Fragment
 	valueLo, valueHi int
 
 	checked   bool        // the writer records the fragments, for [writer.intact]
@@ -53,8 +54,8 @@ type share struct {
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// MaxRoom is the largest number of tokens, bytes and so on for which a writer keeps memory.
-const MaxRoom = 64 << 10
+// MaxBuffer is the largest number of tokens, bytes and so on for which a writer keeps memory.
+const MaxBuffer = 64 << 10
 
 func newWriter(s *Source) *writer {
 	w := writers.Get().(*writer)
@@ -67,11 +68,11 @@ func newWriter(s *Source) *writer {
 // release keeps a writer for another rendering. Until the next rendering the writer may reference the previous
 // statement and its values.
 func (w *writer) release() {
-	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), cap(w.fragments), w.b.Cap()) > MaxRoom {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), cap(w.fragments), w.b.Cap()) > MaxBuffer {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.asksAlone, w.passesAgain, w.checked = false, false, false, false
+	w.literal, w.queryOnly, w.passesAgain, w.checked = false, false, false, false
 	w.restart()
 	writers.Put(w)
 }
@@ -119,7 +120,7 @@ func (w *writer) chooseTable(table int) {
 func (w *writer) compared() bool { return w.lo < w.hi }
 
 // rowsToken returns the token that covers the row of an edit, or NoToken.
-func (w *writer) rowsToken(e *Edit) int {
+func (w *writer) rowsToken(e *Fragment) int {
 	if !w.hasRows() {
 		return w.lo
 	}
@@ -197,7 +198,7 @@ func (w *writer) typedField(token int, f field) {
 
 // amongTokens writes IN or = ANY, with the list of a field of the tokens.
 func (w *writer) amongTokens(f field) {
-	if w.Dialect.Facts().BuiltIn == "" {
+	if w.Dialect.Capabilities().BuiltIn == "" {
 		w.write(" IN (")
 		w.listTokens(f)
 		w.write(")")
@@ -229,7 +230,7 @@ func (w *writer) same(expression string, token int, f field) {
 // operator writes an operator of the database between two expressions, so that no operator of the application can
 // replace it. All qualified operators have the same precedence.
 func (w *writer) operator(op string) {
-	if builtIn := w.Dialect.Facts().BuiltIn; builtIn != "" {
+	if builtIn := w.Dialect.Capabilities().BuiltIn; builtIn != "" {
 		w.write(" OPERATOR(", builtIn, op, ") ")
 	} else {
 		w.write(" ", op, " ")

@@ -13,7 +13,7 @@ func checkTables(tables []render.Registered, index *index) error {
 	var faults []error
 	for i := range tables {
 		t := &tables[i]
-		faults = append(faults, faultsOf(t)...)
+		faults = append(faults, defectsOf(t)...)
 		if index.overlaps(t) {
 			faults = append(faults, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name))
 		}
@@ -22,8 +22,8 @@ func checkTables(tables []render.Registered, index *index) error {
 	return errors.Join(faults...)
 }
 
-// faultsOf returns the faults in a table's registration, apart from conflicts with other tables.
-func faultsOf(t *render.Registered) (faults []error) {
+// defectsOf returns the faults in a table's registration, apart from conflicts with other tables.
+func defectsOf(t *render.Registered) (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
 	}

@@ -31,7 +31,7 @@ func (p writing) claims(w *read.Write, updates bool) bool {
 	case t.takesOver && (t.newKey || t.returnsKey):
 		return p.refuseTarget(w.At, advise.TakesOverKey)
 	default:
-		t.proves = t.proves || !t.takesOver
+		t.presents = t.presents || !t.takesOver
 	}
 	return true
 }

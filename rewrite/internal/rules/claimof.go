@@ -54,7 +54,7 @@ func (p *planner) commonTable(name string) int32 {
 
 // keepsClaims refuses a statement that gives a temporary table the name of a table with claims, because the guard would
 // find the temporary table. In MySQL the temporary table hides even a name with the schema.
-func (p ground) keepsClaims(name string, at int32) bool {
+func (p protection) keepsClaims(name string, at int32) bool {
 	for i := range p.Tables {
 		if of := p.Tables[i].ClaimOf.Name; of != "" && of == name {
 			return p.refuse(i, at, advise.TemporaryClaims)

@@ -29,7 +29,7 @@ func defines(d *render.Dialect, schema, name string) bool {
 
 // keepsDefinitions refuses a statement that the parser has read neither as a write of rows nor as code, and that writes
 // to a system table with definitions.
-func (p ground) keepsDefinitions(s lex.Span) bool {
+func (p protection) keepsDefinitions(s lex.Range) bool {
 	if len(p.Tables) == 0 {
 		return true
 	}
@@ -38,7 +38,7 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 }
 
 // writesDefinitions returns the token of a system table with definitions that the tokens of s write to, or -1.
-func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Span) int32 {
+func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Range) int32 {
 	alters, creates := false, false
 	for i := s.Lo; i < s.Hi; i++ {
 		goesOn := !t.Tokens[i].Is(';')
@@ -83,13 +83,13 @@ func isWritten(t *read.Text, lo, i int32, creates bool) bool {
 // againstCode returns why code must not run: it may change a setting that the text doesn't show, or it writes to a
 // system table with definitions. The result is empty for any other code. Code that can't be read is refused.
 func againstCode(d *render.Dialect, code string) advise.Code {
-	unseen := d.Guard.Unseen
+	unseen := d.Guard.DynamicSetting
 	if unseen == nil {
 		return advise.Readable
 	}
 	t, err := read.Open(d.Grammar, code, lex.EscapesUnknown)
 	if err != nil {
-		return sqltext.UnseenSetting
+		return sqltext.DynamicSetting
 	}
 	defer t.Close()
 	for i := range t.Tokens[:len(t.Tokens)-1] {
@@ -97,7 +97,7 @@ func againstCode(d *render.Dialect, code string) advise.Code {
 			return advise.Code(reason)
 		}
 	}
-	if writesDefinitions(d, t, lex.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
+	if writesDefinitions(d, t, lex.Range{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
 		return advise.DefinesTables
 	}
 	return advise.Readable
@@ -108,7 +108,7 @@ func againstCode(d *render.Dialect, code string) advise.Code {
 // It refuses a temporary object with the name of a table with claims.
 //
 //	CREATE [...] [TEMP | TEMPORARY] [...] {TABLE | VIEW} [IF NOT EXISTS] [schema.]name
-func (p ground) keepsPlaces(part *read.Part) bool {
+func (p protection) keepsPlaces(part *read.Part) bool {
 	temporary := false
 	for i := part.Lo; i < part.Hi; i++ {
 		temporary = temporary || p.Word(i, "temp", "temporary")
@@ -130,7 +130,7 @@ func (p ground) keepsPlaces(part *read.Part) bool {
 }
 
 // keepsViews refuses a view with the name of a table with columns that guards read.
-func (p ground) keepsViews(name string, at int32) bool {
+func (p protection) keepsViews(name string, at int32) bool {
 	_, alone := p.index.exact[schemaAndName{"", name}] // no pattern covers the name
 	alone = alone || p.index.isExempt("", name)
 	table := slices.IndexFunc(p.Tables, func(t render.Registered) bool {

@@ -78,9 +78,9 @@ func (x *index) covering(schema, name string) int {
 	return pattern
 }
 
-// isOneOfSeveral reports whether a normalised name without a schema may mean tables of several registrations, so that
+// isAmbiguous reports whether a normalised name without a schema may mean tables of several registrations, so that
 // the guard can't know the tokens.
-func (x *index) isOneOfSeveral(name string) bool {
+func (x *index) isAmbiguous(name string) bool {
 	i, named := x.named[name]
 	if named && x.tables[i].Schema == "" || x.isExempt("", name) {
 		return false

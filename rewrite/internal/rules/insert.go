@@ -16,16 +16,16 @@ type inserting struct{ writing }
 
 // An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
-	listed   bool           // the INSERT lists its columns, or no column gets a value
-	empty    bool           // no column gets a value
-	key      int            // index of the key among the listed columns, or -1
-	names    render.RuleSet // rules with a column that the INSERT lists
-	queried  bool           // the rows come from a query
-	doubtful bool           // the stored keys may differ from the keys in the text
-	returned bool           // the text doesn't show the keys, and the guard checks each row's key after it is stored
-	unmarked bool           // the text doesn't show the keys, so the fence column gets its default
-	asks     bool           // the fence column's value in the first row contains the ledger's check
-	asked    bool           // another value of the first row contains the ledger's check
+	listed      bool           // the INSERT lists its columns, or no column gets a value
+	empty       bool           // no column gets a value
+	key         int            // index of the key among the listed columns, or -1
+	names       render.RuleSet // rules with a column that the INSERT lists
+	queried     bool           // the rows come from a query
+	doubtful    bool           // the stored keys may differ from the keys in the text
+	returned    bool           // the text doesn't show the keys, and the guard checks each row's key after it is stored
+	unmarked    bool           // the text doesn't show the keys, so the fence column gets its default
+	tokenChecks bool           // the fence column's value in the first row contains the ledger's check
+	valueChecks bool           // another value of the first row contains the ledger's check
 }
 
 // insertInto plans an INSERT.
@@ -85,7 +85,7 @@ func isEmpty(ins *read.Insertion) bool {
 		return false
 	}
 	for _, arm := range ins.Arms {
-		if slices.ContainsFunc(arm.Rows, func(row lex.Span) bool { return !row.Empty() }) {
+		if slices.ContainsFunc(arm.Rows, func(row lex.Range) bool { return !row.Empty() }) {
 			return false
 		}
 	}
@@ -108,7 +108,7 @@ func (p inserting) addColumns(ins *read.Insertion) {
 		p.addList(ins)
 		return
 	}
-	for _, list := range []lex.Span{ins.List, ins.RowColumns} {
+	for _, list := range []lex.Range{ins.List, ins.RowColumns} {
 		if !list.Empty() {
 			at := p.After(list.Hi)
 			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a, ", ") })
@@ -171,7 +171,7 @@ func (p inserting) addValue(at int32, r int, a added, separator string, row int3
 		return
 	}
 	p.insert(at, render.OpValue, render.SetOf(r), separator)
-	p.edits[len(p.edits)-1].Row = row
+	p.fragments[len(p.fragments)-1].Row = row
 }
 
 // namesTwice reports whether the list that begins at lo names a rule's column a second time at token. SQLite stores the
@@ -207,25 +207,26 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		if !ins.Rows.Empty() {
 			p.defaultValues(ins.SourceAt)
 		}
-		p.plan.AsksLate = p.plan.AsksLate || p.asksTwice() && w.Verb != read.Merge
+		p.plan.ChecksLate = p.plan.ChecksLate || p.checksTwice() && w.Verb != read.Merge
 		return true
 	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
 	asksRow := asks && p.Dialect.Guard.LedgerInRow.Is() && !p.insertion.queried
-	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
+	if asksRow && !p.checksByToken() && !p.checkRows(ins) {
 		return false
 	}
-	p.insertion.asks = p.asksInMark(w, ins)
-	p.insertion.asked = p.asksTwice() && p.askInValue(w, ins) // the rules' own values stand behind the row's last one
+	p.insertion.tokenChecks = p.checksInToken(w, ins)
+	// the rules' own values stand behind the row's last one
+	p.insertion.valueChecks = p.checksTwice() && p.checkInValue(w, ins)
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
 		}
 	}
-	if p.asksTwice() {
-		p.askBeforeRows(w, ins)
+	if p.checksTwice() {
+		p.checkBeforeRows(w, ins)
 	}
 	if asks && p.Dialect.Guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
 		return p.checkQuery(w, ins)
@@ -233,7 +234,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if asks && !p.Dialect.Guard.LedgerInRow.Is() {
 		// The rows pass through a WHERE with the ledger's check, which SQLite evaluates for each row.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
-		p.ledgerBehind(p.After(ins.Rows.Hi))
+		p.ledgerAfter(p.After(ins.Rows.Hi))
 	}
 	return true
 }
@@ -255,7 +256,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	}
 	// The rows are numbered through all arms of an INSERT or MERGE.
 	first := int32(len(p.to().Keys))
-	begin, adds := len(p.edits), p.growRows(len(arm.Rows))
+	begin, adds := len(p.fragments), p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
 		if row.Empty() && !p.insertion.empty {
 			return p.refuseTarget(row.Lo, advise.RowWithoutValues)
@@ -266,7 +267,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 		if at, number := p.After(row.Hi), first+int32(n); n == 0 {
 			p.addValues(at, number, true)
 		} else {
-			p.repeatValues(p.edits[begin:begin+adds], at, number)
+			p.repeatValues(p.fragments[begin:begin+adds], at, number)
 		}
 	}
 	keyed := p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge
@@ -279,7 +280,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 // growRows reserves memory for the edits and keys of this number of rows, and returns the number of edits of a row.
 func (p inserting) growRows(rows int) (adds int) {
 	p.eachAdded(func(int, added) { adds++ })
-	p.edits = slices.Grow(p.edits, adds*rows)
+	p.fragments = slices.Grow(p.fragments, adds*rows)
 	if p.readsKeys() {
 		p.to().Keys = slices.Grow(p.to().Keys, rows)
 	}
@@ -311,8 +312,8 @@ func (p inserting) selection(arm *read.RowArm) bool {
 func (p inserting) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
-		if first && a.value == "" && (p.insertion.asks || p.asksByMark()) {
-			p.edits[len(p.edits)-1].Op = render.OpValueAsking
+		if first && a.value == "" && (p.insertion.tokenChecks || p.checksByToken()) {
+			p.fragments[len(p.fragments)-1].Op = render.OpValueChecking
 		}
 	}
 	if p.insertion.empty {
@@ -323,13 +324,13 @@ func (p inserting) addValues(at, row int32, first bool) {
 }
 
 // repeatValues adds the edits of an arm's first row to another row. Only the first row checks the ledger.
-func (p inserting) repeatValues(edits []render.Edit, at, row int32) {
+func (p inserting) repeatValues(edits []render.Fragment, at, row int32) {
 	for _, e := range edits {
 		e.At, e.Row = at, row
-		if e.Op == render.OpValueAsking {
+		if e.Op == render.OpValueChecking {
 			e.Op = render.OpValue
 		}
-		p.edits = append(p.edits, e)
+		p.fragments = append(p.fragments, e)
 	}
 }
 
@@ -338,7 +339,7 @@ func (p inserting) passesLedger() bool {
 	return p.target.rules.Ledger && p.Dialect.LedgerInWhere()
 }
 
-func (p inserting) ledgerBehind(at int32) {
+func (p inserting) ledgerAfter(at int32) {
 	p.insertText(at, ") WHERE ")
 	p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
 	if p.insertion.queried {
@@ -383,7 +384,7 @@ func (p inserting) defaultValues(token int32) {
 	})
 	p.insertText(end, ")")
 	if ledger {
-		p.ledgerBehind(end)
+		p.ledgerAfter(end)
 	}
 }
 
@@ -401,7 +402,7 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	if c.Where.At == 0 {
 		return true // it can't be read
 	}
-	if !p.namesNoSerial(c.Where.Span) {
+	if !p.namesNoSerial(c.Where.Range) {
 		return false
 	}
 	rules := p.target.inWhere(p.target.rules)
@@ -426,7 +427,7 @@ func (p inserting) readsItself(w *read.Write) int32 {
 		if p.Tokens[before].Is('.') {
 			before -= 2
 		}
-		ends := next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, behindTable...)
+		ends := next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, afterTable...)
 		if ends && p.Word(before, "from", "join", "straight_join") {
 			return i
 		}
@@ -434,6 +435,6 @@ func (p inserting) readsItself(w *read.Write) int32 {
 	return -1
 }
 
-// behindTable are the keywords that may follow a table in FROM, and so aren't the table's alias.
-var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right",
+// afterTable are the keywords that may follow a table in FROM, and so aren't the table's alias.
+var afterTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right",
 	"natural", "straight_join", "on", "using", "union"}

@@ -31,9 +31,9 @@ func (p inserting) assignedRow(w *read.Write) bool {
 	if !p.showsKeys(w, &w.Insertion) || p.readsKeys() && !p.rowKey(p.PlainValue(set.Items[p.insertion.key])) {
 		return false
 	}
-	if p.passesLedger() && !p.asksByMark() {
+	if p.passesLedger() && !p.checksByToken() {
 		rules := p.checksOfRow(0)
-		value := func(n int) (v lex.Span) {
+		value := func(n int) (v lex.Range) {
 			if n < len(set.Items) {
 				v = p.PlainValue(set.Items[n])
 			}
@@ -53,8 +53,8 @@ func (p inserting) assignedRow(w *read.Write) bool {
 	p.eachAdded(func(r int, a added) {
 		if a.value == "" {
 			o := render.OpRowAssign
-			if p.asksByMark() {
-				o = render.OpRowAssignAsking
+			if p.checksByToken() {
+				o = render.OpRowAssignChecking
 			}
 			p.insert(at, o, render.SetOf(r), ", "+a.column+" = ")
 			p.addRowColumn(&w.Insertion, r, a)
@@ -71,9 +71,9 @@ func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
 	}
 }
 
-// asksByMark reports whether the guard puts the ledger's check into the value of the fence column in the first row,
+// checksByToken reports whether the guard puts the ledger's check into the value of the fence column in the first row,
 // rather than into a value of the application or into the WHERE of a query.
-func (p inserting) asksByMark() bool {
+func (p inserting) checksByToken() bool {
 	return !p.insertion.queried && p.passesLedger() && p.Dialect.Guard.LedgerInRow.Is() &&
 		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
@@ -104,7 +104,7 @@ func (p inserting) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
 		for _, values := range ins.Arms[i].Rows {
-			value := func(n int) lex.Span { return p.Item(values, n) }
+			value := func(n int) lex.Range { return p.Item(values, n) }
 			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(value, rules, row) {
 				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
 			}
@@ -118,7 +118,7 @@ func (p inserting) checkRows(ins *read.Insertion) bool {
 func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]
-		if table, at := p.Find(lex.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+		if table, at := p.Find(lex.Range{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
 			return p.refuseTarget(at, advise.ShadowsLedgerInQuery, render.LedgerTable)
 		}
 		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
@@ -144,17 +144,17 @@ func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 // checkInRow puts the check of the rules around the first value of a row that is a constant or a placeholder, and
 // reports whether it found a place. If the check compares the key, only values after the key's value count. Without a
 // constant or placeholder, checkInRow uses the first value that keeps its type inside a CASE.
-func (p inserting) checkInRow(value func(n int) lex.Span, rules render.RuleSet, row int32) bool {
+func (p inserting) checkInRow(value func(n int) lex.Range, rules render.RuleSet, row int32) bool {
 	first := 0
 	if rules.Has(render.RuleKey) {
 		first = p.insertion.key + 1
 	}
-	for _, isStored := range [...]func(lex.Span) bool{p.isPlain, p.keepsType} {
+	for _, isStored := range [...]func(lex.Range) bool{p.isPlain, p.keepsType} {
 		for n := first; !value(n).Empty(); n++ {
 			if v := value(n); isStored(v) {
 				p.insert(p.Offset(v.Lo), render.OpBeforeRow, rules, "")
-				p.edits[len(p.edits)-1].Row = row
-				p.insert(p.After(v.Hi), render.OpBehindRow, rules, "")
+				p.fragments[len(p.fragments)-1].Row = row
+				p.insert(p.After(v.Hi), render.OpAfterRow, rules, "")
 				return true
 			}
 		}

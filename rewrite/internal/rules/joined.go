@@ -20,7 +20,7 @@ func (p writing) joined(w *read.Write) bool {
 	}
 	switch {
 	case registered > 1:
-		return p.refuseTarget(w.At, advise.WritesSeveral)
+		return p.refuseTarget(w.At, advise.WritesManyTables)
 	case w.Join.SameName:
 		return p.refuseTarget(w.Target.At, advise.SameName)
 	case w.Limit > 0:
@@ -83,7 +83,7 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.Dialect.Bool(false)+" END")
 	if !c.Empty() {
-		p.repeatParts(c.Span, at)
+		p.repeatParts(c.Range, at)
 	}
 	return true
 }

@@ -45,7 +45,7 @@ func (p writing) keepsKey(a *read.Assignment) bool {
 
 // returnedKey returns the argument of the function that makes a statement return a key, if the value is a call of this
 // function.
-func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
+func (p writing) returnedKey(value lex.Range) (inside lex.Range, returned bool) {
 	open, f := value.Lo+1, p.Dialect.Guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
 		return value, false
@@ -53,7 +53,7 @@ func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 	if !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
 		return value, false
 	}
-	return lex.Span{Lo: open + 1, Hi: value.Hi - 1}, true
+	return lex.Range{Lo: open + 1, Hi: value.Hi - 1}, true
 }
 
 // isColumn reports whether an item's value is read as a column. SQLite reads a text as a name only where no value may
@@ -189,7 +189,7 @@ func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
 
 // makesKey reports whether a value is a new key, which no holder has a token for: the value contains a call without
 // arguments, such as gen_random_uuid(), or takes the next number of a sequence.
-func (p inserting) makesKey(item lex.Span) bool {
+func (p inserting) makesKey(item lex.Range) bool {
 	for i := item.Lo; i < item.Hi; i++ {
 		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
 			return true
@@ -227,7 +227,7 @@ func (p inserting) selectsKeys(ins *read.Insertion) bool {
 }
 
 // rowKey records the key's value: an item of a row, or of the selected columns.
-func (p inserting) rowKey(item lex.Span) bool {
+func (p inserting) rowKey(item lex.Range) bool {
 	key, ok := p.Constant(item)
 	key.Unknown = !ok
 	p.to().Keys = append(p.to().Keys, key)

@@ -45,7 +45,7 @@ func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 // armCheck adds the ledger's check, and then the check of the other rules for the row, to the condition of a MERGE's
 // arm. The rules' check may only be evaluated for rows that the arm is executed for.
 func (p inserting) armCheck(c read.Condition, rules render.RuleSet) {
-	asks, at := p.asksTwice(), p.After(c.At)
+	asks, at := p.checksTwice(), p.After(c.At)
 	if !c.Empty() {
 		at = p.Offset(c.Lo)
 	}

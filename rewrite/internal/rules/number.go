@@ -31,6 +31,6 @@ func (p writing) assignsNumber(a *read.Assignment, column, what, instead string)
 	p.assigns = append(p.assigns, make([]bool, max(0, table+1-len(p.assigns)))...)
 	p.assigns[table] = true
 	p.insert(p.Offset(value.Lo), render.OpBeforeAssigned, 0, "")
-	p.insert(p.After(value.Hi), render.OpBehindAssigned, 0, "")
+	p.insert(p.After(value.Hi), render.OpAfterAssigned, 0, "")
 	return true
 }

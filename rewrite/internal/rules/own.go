@@ -27,20 +27,21 @@ func (s *search) searchOwn(tables []render.Registered) {
 var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
 	"language", "extension"}
 
-// A ground plans the parts of a statement that aren't writes of rows: it refuses changes of the objects and settings
-// that guards and seals depend on. Its methods with names that begin with keeps return true if the statement passes,
-// and false after they have recorded a refusal in the plan.
-type ground struct{ *planner }
+// A protection plans the parts of a statement that aren't writes of rows: it refuses changes of the objects and
+// settings that guards and seals depend on. Its methods with names that begin with keeps return true if the statement
+// passes, and false after they have recorded a refusal in the plan.
+type protection struct{ *planner }
 
-// keepsGround refuses a statement that changes objects or settings, other than tables, that guards and seals depend on.
-func (p ground) keepsGround() bool {
+// keepsProtected refuses a statement that changes objects or settings, other than tables, that guards and seals depend
+// on.
+func (p protection) keepsProtected() bool {
 	return p.keepsObjects() && (len(p.Tables) == 0 || p.keepsSettings() && p.keepsSchemas()) && p.keepsEncoding() &&
 		p.keepsErrors() && p.keepsClock() && p.keepsLocks()
 }
 
 // keepsObjects refuses a statement, and returns false, if the statement defines, changes or drops a function, trigger
 // or constraint of sqlfence, or drops the language of sqlfence's functions.
-func (p ground) keepsObjects() bool {
+func (p protection) keepsObjects() bool {
 	if !p.mayDefine() || !p.hasWord(ownKinds...) {
 		return true
 	}
@@ -56,7 +57,7 @@ func (p ground) keepsObjects() bool {
 
 // mayDefine reports whether the statement may define or drop something: it does more than write and read rows, and
 // isn't known to define nothing.
-func (p ground) mayDefine() bool {
+func (p protection) mayDefine() bool {
 	return slices.ContainsFunc(p.Parts, func(part read.Part) bool {
 		switch part.Kind {
 		case read.UnreadablePart, read.TooDeepPart:
@@ -82,7 +83,7 @@ func (p *planner) hasWord(words ...string) bool {
 // firing, or from comparing tokens. A statement that only reads a setting passes.
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
-func (p ground) keepsSettings() bool {
+func (p protection) keepsSettings() bool {
 	g := p.Dialect.Guard
 	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
 		return true
@@ -94,10 +95,10 @@ func (p ground) keepsSettings() bool {
 		if name := g.Setting(&p.Scanned, i); name != "" && !p.firesTriggers(name, i) {
 			return p.refuseNamed(name, i, advise.OwnSetting)
 		}
-		if g.Unseen == nil {
+		if g.DynamicSetting == nil {
 			continue
 		}
-		if reason := g.Unseen(&p.Scanned, i); reason != "" && !p.takesSetting(i) {
+		if reason := g.DynamicSetting(&p.Scanned, i); reason != "" && !p.takesSetting(i) {
 			return p.refuse(-1, i, advise.Code(reason))
 		}
 	}
@@ -108,7 +109,7 @@ func (p ground) keepsSettings() bool {
 // records the argument, so that its value is checked at each execution.
 //
 //	SELECT set_config($1, ...)
-func (p ground) takesSetting(i int32) bool {
+func (p protection) takesSetting(i int32) bool {
 	number, ok := p.Dialect.Guard.Argument(&p.Scanned, i)
 	if ok = ok && p.writesOrReads(); ok {
 		p.settings = append(p.settings, number)
@@ -117,7 +118,7 @@ func (p ground) takesSetting(i int32) bool {
 }
 
 // names reports whether the statement contains one of the names.
-func (p ground) names(names []string) bool {
+func (p protection) names(names []string) bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		switch tok := &p.Tokens[i]; tok.Kind {
 		case lex.Punct:
@@ -139,7 +140,7 @@ func (p ground) names(names []string) bool {
 
 // firesTriggers reports whether the statement is a SET of the setting at token i to a value with which triggers fire as
 // usual.
-func (p ground) firesTriggers(name string, i int32) bool {
+func (p protection) firesTriggers(name string, i int32) bool {
 	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
 	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&
 		(value == "origin" || value == "local" || value == "default")
@@ -151,7 +152,7 @@ func (p ground) firesTriggers(name string, i int32) bool {
 // refused as well.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
-func (p ground) keepsSchemas() bool {
+func (p protection) keepsSchemas() bool {
 	g := p.Dialect.Guard
 	switch {
 	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
@@ -162,7 +163,7 @@ func (p ground) keepsSchemas() bool {
 	case !p.Word(p.Lo+1, "schema", "database"), g.Cascades.Is() && !p.Word(p.Hi-1, "cascade"):
 		return true
 	}
-	_, at := p.Find(lex.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
+	_, at := p.Find(lex.Range{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
 		if p.keepsSchema(name) {
 			return 0
 		}
@@ -173,8 +174,8 @@ func (p ground) keepsSchemas() bool {
 
 // keepsSchema reports whether a schema is known to hold a registered table or the ledger. The case of registered
 // schemas is ignored, because some MySQL servers ignore the case of names.
-func (p ground) keepsSchema(name string) bool {
-	return name == p.Dialect.Guard.Home || p.Dialect.Ledger == p.Dialect.Quote(name)+"."+render.LedgerTable ||
+func (p protection) keepsSchema(name string) bool {
+	return name == p.Dialect.Guard.DefaultSchema || p.Dialect.Ledger == p.Dialect.Quote(name)+"."+render.LedgerTable ||
 		slices.ContainsFunc(p.Tables, func(t render.Registered) bool { return strings.EqualFold(t.Schema, name) })
 }
 

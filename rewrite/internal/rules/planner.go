@@ -25,13 +25,13 @@ type planner struct {
 	escapes   lex.Escapes
 	unsettled bool // an earlier statement of the text may have changed the session
 
-	plan    *render.Planned // nil until a registered table is written to
-	edits   []render.Edit
-	repeats render.Repeats
-	written []int // indexes of the registered tables that the text writes to, each once
-	targets []render.Written
-	assigns []bool // for each of written, whether the text assigns the row version; may be shorter than written
-	refused *guard.Refusal
+	plan      *render.Planned // nil until a registered table is written to
+	fragments []render.Fragment
+	repeats   render.Repeats
+	written   []int // indexes of the registered tables that the text writes to, each once
+	targets   []render.Written
+	assigns   []bool // for each of written, whether the text assigns the row version; may be shorter than written
+	refused   *guard.Refusal
 
 	settings []int // as Plan.Settings
 
@@ -50,17 +50,17 @@ const maxRead = 64 << 20
 var planners = sync.Pool{New: func() any { return new(planner) }}
 
 // Read returns the plan of a text for which Finds has reported true.
-func (r *Registration) Read(query string, v guard.Variant) *render.Plan {
+func (r *Registration) Read(query string, v guard.PlanKind) *render.Plan {
 	if len(query) > maxRead {
 		return Refuse(0, advise.TooLong, len(query), maxRead)
 	}
 	text, err := read.Open(r.Dialect.Grammar, query, v.Escapes())
 	if err != nil {
-		if err.Fault == lex.Conditional && r.readsAnyway(query, err.Offset) {
+		if err.Kind == lex.Conditional && r.readsAnyway(query, err.Offset) {
 			return render.Pass
 		}
 		plan := Refuse(err.Offset, advise.NotRead, err.Reason)
-		plan.Refusal.Ambiguous = err.Fault == lex.Ambiguous
+		plan.Refusal.Ambiguous = err.Kind == lex.Ambiguous
 		return plan
 	}
 	p := planners.Get().(*planner)
@@ -77,11 +77,11 @@ func (p *planner) release() {
 	p.plan, p.refused, p.explained, p.apart, p.comments = nil, nil, false, false, false
 	p.repeats, p.written, p.targets, p.assigns, p.settings = render.Repeats{}, nil, nil, nil, nil
 	p.Covered, p.replacement = nil, nil
-	if cap(p.edits) > render.MaxRoom {
-		p.edits = nil
+	if cap(p.fragments) > render.MaxBuffer {
+		p.fragments = nil
 	}
-	clear(p.edits)
-	p.edits = p.edits[:0]
+	clear(p.fragments)
+	p.fragments = p.fragments[:0]
 	planners.Put(p)
 }
 
@@ -90,7 +90,7 @@ func (p *planner) release() {
 func (p *planner) script() *render.Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsReading(count) && ground{p}.keepsGround() && p.statement() &&
+		ok = p.keepsReading(count) && protection{p}.keepsProtected() && p.statement() &&
 			p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
@@ -101,7 +101,7 @@ func (p *planner) script() *render.Plan {
 	case len(p.written) == 0:
 		return render.Pass
 	}
-	render.Order(p.edits, p.Src)
+	render.Order(p.fragments, p.Src)
 	return p.guarded()
 }
 
@@ -124,28 +124,28 @@ func (p *planner) guarded() *render.Plan {
 	plan.Form = &p.plan.Form
 	plan.Verdict, plan.Settings = guard.Guard, p.settings
 	changes := session.Changes(p.Src)
-	plan.Unsettles = changes || p.Dialect.MayMove(p.Src, changes)
+	plan.Unsettles = changes || p.Dialect.MayChangeSchema(p.Src, changes)
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
-	plan.Params = plan.Several == 0 && p.takesParams(inputs) &&
+	plan.Params = plan.MultiStatement == 0 && p.takesParams(inputs) &&
 		plan.Inputs+render.DefaultArgs*len(plan.Tables) <= p.Dialect.Guard.MaxInputs
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
-	edits := p.edits
-	if cap(edits) > render.MaxRoom {
-		p.edits = nil // the planner would keep no room of this size
+	edits := p.fragments
+	if cap(edits) > render.MaxBuffer {
+		p.fragments = nil // the planner would keep no room of this size
 	} else {
-		edits = append(p.plan.Edits[:0], edits...)
+		edits = append(p.plan.Fragments[:0], edits...)
 	}
-	plan.Source = render.Source{Dialect: p.Dialect, Nonce: p.Nonce, Src: p.Src, Edits: edits, Repeats: p.repeats,
+	plan.Source = render.Source{Dialect: p.Dialect, Nonce: p.Nonce, Src: p.Src, Fragments: edits, Repeats: p.repeats,
 		TableList: p.TableList, Plan: plan,
 		Assigns: p.assigns, Counts: inputs.OnlyBare(), TakesOver: p.takesOver,
 		NeedsSCSOn: p.NeedsSCSOn, Escapes: p.escapes,
 		Comments:    p.comments,
 		Replacement: p.replacement}
 	plan.CountRows()
-	if !plan.RenderDefault(p.Text) {
+	if !plan.RenderParameterised(p.Text) {
 		p.refuse(p.written[0], 0, advise.Damaged)
 		p.refused.Offset = 0
 		return &render.Plan{Verdict: guard.Refuse, Refusal: *p.refused}
@@ -163,14 +163,14 @@ func (p *planner) takesParams(inputs read.Inputs) bool {
 // countInputs records for each edit the number of the statement's placeholders before the edit.
 func (p *planner) countInputs() {
 	i, last := 0, int32(0)
-	p.EachBare(lex.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
-		for ; i < len(p.edits) && p.edits[i].At < at; i++ {
-			p.edits[i].Inputs = last
+	p.EachBare(lex.Range{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
+		for ; i < len(p.fragments) && p.fragments[i].At < at; i++ {
+			p.fragments[i].Inputs = last
 		}
 		last = int32(number)
 	})
-	for ; i < len(p.edits); i++ {
-		p.edits[i].Inputs = last
+	for ; i < len(p.fragments); i++ {
+		p.fragments[i].Inputs = last
 	}
 }
 
@@ -181,7 +181,7 @@ func (p *planner) endsAlone(count int) bool {
 	if p.plan == nil {
 		return true
 	}
-	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
+	p.plan.Alone = count == 1 && strings.TrimSpace(p.Rest()) == ""
 	return p.plan.Alone || !p.plan.Versioned || p.Dialect.CountsRows ||
 		p.refuse(p.written[0], p.Hi, advise.SerialNotAlone)
 }
@@ -214,12 +214,13 @@ func Refuse(offset int, code advise.Code, of ...any) *render.Plan {
 }
 
 func (p *planner) insertText(at int32, s string) {
-	p.edits = append(p.edits, render.Edit{At: at, Text: s})
+	p.fragments = append(p.fragments, render.Fragment{At: at, Text: s})
 }
 
 // insert adds an edit for the target.
 func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) {
-	p.edits = append(p.edits, render.Edit{At: at, Op: o, Target: int32(p.target.index), Rules: rules, Text: s})
+	p.fragments = append(p.fragments, render.Fragment{At: at, Op: o,
+		Target: int32(p.target.index), Rules: rules, Text: s})
 }
 
 // conditional matches a comment that servers from some version on execute, if no word in the comment can end the
@@ -258,18 +259,18 @@ func (p *planner) isTogether(count int) bool {
 	switch {
 	case count == 1 || len(p.written) == 0:
 		return true
-	case !p.Dialect.GuardsSeveral():
-		return p.refuse(p.written[0], p.Lo, advise.Several)
+	case !p.Dialect.GuardsMultiStatement():
+		return p.refuse(p.written[0], p.Lo, advise.Multi)
 	case p.apart:
 		return p.refuse(p.written[0], p.Lo,
-			advise.SeveralKinds)
+			advise.MultiKinds)
 	case p.NumberInputs().Count > 0:
-		return p.refuse(p.written[0], p.Lo, advise.SeveralWithArguments)
+		return p.refuse(p.written[0], p.Lo, advise.MultiWithArguments)
 	case p.versioned && p.plan.Serial:
-		return p.refuse(p.written[0], p.Lo, advise.SeveralWithSerial)
+		return p.refuse(p.written[0], p.Lo, advise.MultiWithSerial)
 	}
-	if p.plan.Several == 0 {
-		p.plan.Several = int(p.Offset(p.Lo))
+	if p.plan.MultiStatement == 0 {
+		p.plan.MultiStatement = int(p.Offset(p.Lo))
 	}
 	return true
 }
@@ -314,7 +315,7 @@ func (p *planner) isOwn(table int) bool {
 
 // mention searches some tokens for the name of a registered table, of a table that a pattern may cover, or of an
 // sqlfence table. It returns the table's index and the token, or -1.
-func (p *planner) mention(s lex.Span) (table int, at int32) {
+func (p *planner) mention(s lex.Range) (table int, at int32) {
 	table, at = p.named(s)
 	if table < 0 && len(p.index.patterns) > 0 {
 		return p.index.patterns[0], s.Lo
@@ -323,12 +324,12 @@ func (p *planner) mention(s lex.Span) (table int, at int32) {
 }
 
 // named is mention, but it ignores patterns.
-func (p *planner) named(s lex.Span) (table int, at int32) {
+func (p *planner) named(s lex.Range) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.registered("", name) })
 }
 
 // mentionGuarded is mention, but it ignores sqlfence's own tables.
-func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
+func (p *planner) mentionGuarded(s lex.Range) (table int, at int32) {
 	if len(p.index.patterns) > 0 {
 		return p.index.patterns[0], s.Lo
 	}
@@ -336,7 +337,7 @@ func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
 }
 
 // refuseOwn refuses a statement if its tokens include the name of an sqlfence table.
-func (p *planner) refuseOwn(s lex.Span) bool {
+func (p *planner) refuseOwn(s lex.Range) bool {
 	table, at := p.Find(s, p.own)
 	return table < 0 || p.refuse(table, at, advise.OwnTable)
 }

@@ -22,15 +22,15 @@ func (p inserting) replaces(w *read.Write) bool {
 	if why := p.againstReplace(w); why != advise.Readable {
 		return p.refuseReplace(w, why)
 	}
-	schema := cmp.Or(w.Target.Schema, p.Dialect.Unique.Home)
+	schema := cmp.Or(w.Target.Schema, p.Dialect.Unique.DefaultSchema)
 	r := &render.Replacement{Table: session.Name{Schema: schema, Table: w.Target.Name}}
-	if !p.givenColumns(w, r) {
+	if !p.replacedColumns(w, r) {
 		return false
 	}
 	for _, row := range w.Insertion.Arms[0].Rows {
-		values := make([]render.Given, len(r.Columns))
+		values := make([]render.ColumnValue, len(r.Columns))
 		for n := range values {
-			values[n] = p.given(p.Item(row, n))
+			values[n] = p.replacedValue(p.Item(row, n))
 		}
 		r.Rows = append(r.Rows, values)
 	}
@@ -49,7 +49,7 @@ func (p inserting) againstReplace(w *read.Write) advise.Code {
 		return advise.ReplaceNotListed
 	case len(ins.Arms[0].Rows) > maxReplaced:
 		return advise.ReplaceOfMany
-	case p.HasWith || len(w.Conflicts) > 0 || w.Target.Schema == u.Hidden:
+	case p.HasWith || len(w.Conflicts) > 0 || w.Target.Schema == u.SearchedFirst:
 		return advise.ReplaceWithClauses
 	}
 	return advise.Readable
@@ -65,9 +65,9 @@ func (p inserting) refuseReplace(w *read.Write, why advise.Code) bool {
 	return p.refuseTarget(w.At, why, p.Dialect.Upsert(columns))
 }
 
-// givenColumns reads the columns of a REPLACE. It refuses a column for the row number, because REPLACE could delete a
-// row by its number, which isn't among the table's unique keys.
-func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
+// replacedColumns reads the columns of a REPLACE. It refuses a column for the row number, because REPLACE could delete
+// a row by its number, which isn't among the table's unique keys.
+func (p inserting) replacedColumns(w *read.Write, r *render.Replacement) bool {
 	for _, c := range w.Insertion.Columns {
 		name, ok := p.Name(int(c.Lo))
 		switch {
@@ -83,10 +83,10 @@ func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
 	return true
 }
 
-// given reads a value of a REPLACE's row in a form that the guard can repeat when it compares the value with the
-// table's keys.
-func (p inserting) given(item lex.Span) render.Given {
-	g := render.Given{At: p.Offset(item.Lo)}
+// replacedValue reads a value of a REPLACE's row in a form that the guard can repeat when it compares the value with
+// the table's keys.
+func (p inserting) replacedValue(item lex.Range) render.ColumnValue {
+	g := render.ColumnValue{At: p.Offset(item.Lo)}
 	if item.Empty() || !p.isPlain(item) && !p.isNegative(item) {
 		return g
 	}

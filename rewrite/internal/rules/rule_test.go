@@ -8,7 +8,7 @@ import (
 )
 
 // The rules are in order of precedence, and each constant of package render is its rule's index.
-func TestPrecedence(t *testing.T) {
+func TestPrecedenceOfRulesMatchesTheirConstants(t *testing.T) {
 	want := []rule{ledger{}, key{}, rowFence{}, claim{}, takeover{}, serial{}, editLock{}, sealed{}}
 	if !reflect.DeepEqual(precedence[:], want) {
 		t.Errorf("got %T", precedence)

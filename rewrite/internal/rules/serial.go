@@ -26,7 +26,7 @@ func (p writing) versions(w *read.Write) bool {
 		return p.refuseTarget(w.At, advise.SerialInWith)
 	}
 	if first := p.Writes[0].At; first < w.At && p.Dialect.Guard.WritesInWith.Is() {
-		return p.refuseTarget(first, advise.SerialBesideWith)
+		return p.refuseTarget(first, advise.SerialWithCTE)
 	}
 	p.target.versioned, p.plan.Versioned = true, true
 	return true
@@ -34,7 +34,7 @@ func (p writing) versions(w *read.Write) bool {
 
 // namesNoSerial refuses a statement under WithSerial with a condition that reads the row version, or that skips locked
 // rows: if no row met such a condition, the row would seem to be deleted.
-func (p writing) namesNoSerial(s lex.Span) bool {
+func (p writing) namesNoSerial(s lex.Range) bool {
 	if !p.target.versioned {
 		return true
 	}

@@ -19,13 +19,13 @@ func (p *planner) statement() bool {
 			return false
 		}
 	}
-	p.ledgerEdit(first)
+	p.addLedgerCheck(first)
 	return p.findsClaims(first)
 }
 
-// ledgerEdit adds the ledger's check in a WITH before the statement, unless the dialect checks the ledger in WHERE. The
-// statement's targets begin at first.
-func (p *planner) ledgerEdit(first int) {
+// addLedgerCheck adds the ledger's check in a WITH before the statement, unless the dialect checks the ledger in WHERE.
+// The statement's targets begin at first.
+func (p *planner) addLedgerCheck(first int) {
 	if p.Dialect.LedgerInWhere() {
 		return
 	}
@@ -35,7 +35,8 @@ func (p *planner) ledgerEdit(first int) {
 	}
 	for i := first; i < len(p.targets); i++ {
 		if p.RulesOf(p.written[p.targets[i].Table]).Ledger {
-			p.edits = append(p.edits, render.Edit{At: p.CTEAt, Op: render.OpWith, Text: with, Target: int32(first),
+			p.fragments = append(p.fragments, render.Fragment{At: p.CTEAt, Op: render.OpWith,
+				Text: with, Target: int32(first),
 				Row: int32(len(p.targets))})
 			return
 		}
@@ -50,51 +51,52 @@ func (p *planner) part(part *read.Part) bool {
 		if !p.Dialect.ShadowsLedger(part.Name) {
 			return true
 		}
-		if table, _ := p.mentionGuarded(part.Span); table >= 0 {
+		if table, _ := p.mentionGuarded(part.Range); table >= 0 {
 			return p.refuse(table, part.At, advise.ShadowsLedger, part.Name)
 		}
 	case read.IntoPart:
-		return (!render.IsOwnTable(part.Name) || p.refuseOwn(part.Span)) && ground{p}.keepsClaims(part.Name, part.At)
+		return (!render.IsOwnTable(part.Name) || p.refuseOwn(part.Range)) &&
+			protection{p}.keepsClaims(part.Name, part.At)
 	case read.HiddenPart:
-		if table, _ := p.mention(part.Span); table >= 0 {
+		if table, _ := p.mention(part.Range); table >= 0 {
 			return p.refuse(table, part.At, advise.HiddenWrite)
 		}
-		return ground{p}.keepsDefinitions(part.Span)
+		return protection{p}.keepsDefinitions(part.Range)
 	case read.UnreadablePart:
-		if table, at := p.mention(part.Span); table >= 0 {
+		if table, at := p.mention(part.Range); table >= 0 {
 			if part.Reason != advise.Readable {
 				return p.refuse(table, part.At, part.Reason)
 			}
 			return p.refuse(table, at, advise.Unreadable)
 		}
-		return ground{p}.keepsDefinitions(part.Span)
+		return protection{p}.keepsDefinitions(part.Range)
 	case read.TooDeepPart:
 		return p.refuse(-1, part.At, advise.TooDeep)
 	case read.OtherPart:
-		return ground{p}.other(part)
+		return protection{p}.other(part)
 	}
 	return true
 }
 
 // other decides whether a statement that isn't a write of rows passes.
-func (p ground) other(part *read.Part) bool {
-	table, at := p.mention(part.Span)
+func (p protection) other(part *read.Part) bool {
+	table, at := p.mention(part.Range)
 	switch {
 	case part.Class == read.Definition && !p.keepsPlaces(part):
 		return false
-	case part.Class != read.NoRows && part.Class != read.Reading && !p.keepsDefinitions(part.Span):
+	case part.Class != read.NoRows && part.Class != read.Reading && !p.keepsDefinitions(part.Range):
 		return false
 	case part.Class == read.Do:
 		return p.do(part)
 	case part.Class == read.Call:
 		return p.call(part)
-	case part.Class == read.Unseen:
-		return p.refuse(-1, part.At, advise.RunsUnseen)
+	case part.Class == read.Dynamic:
+		return p.refuse(-1, part.At, advise.RunsDynamicSQL)
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:
 		return p.refuse(table, at, advise.JoinsTree)
-	case !p.refuseOwn(part.Span):
+	case !p.refuseOwn(part.Range):
 		return false
 	case part.Class == read.Definition, p.inBulkElsewhere(table, part), p.onlyRefers(part):
 		return true
@@ -103,7 +105,7 @@ func (p ground) other(part *read.Part) bool {
 }
 
 // againstKind returns why a kind of statement can't be guarded, and what to write instead.
-func (p ground) againstKind(part *read.Part) advise.Code {
+func (p protection) againstKind(part *read.Part) advise.Code {
 	switch {
 	case p.Word(part.Lo, "copy"):
 		return advise.CopiesRows
@@ -115,7 +117,7 @@ func (p ground) againstKind(part *read.Part) advise.Code {
 
 // onlyRefers reports whether an ALTER TABLE names registered tables only as the targets of its foreign keys. Such a
 // statement writes no rows of the registered tables.
-func (p ground) onlyRefers(part *read.Part) bool {
+func (p protection) onlyRefers(part *read.Part) bool {
 	if !p.Word(part.Lo, "alter") || !p.Word(part.Lo+1, "table") || len(p.index.patterns) > 0 {
 		return false
 	}
@@ -125,18 +127,18 @@ func (p ground) onlyRefers(part *read.Part) bool {
 		if next == i {
 			continue
 		}
-		if table, _ := p.named(lex.Span{Lo: from, Hi: i}); table >= 0 {
+		if table, _ := p.named(lex.Range{Lo: from, Hi: i}); table >= 0 {
 			return false
 		}
 		from, i = next, next-1
 	}
-	table, _ := p.named(lex.Span{Lo: from, Hi: part.Hi})
+	table, _ := p.named(lex.Range{Lo: from, Hi: part.Hi})
 	return table < 0
 }
 
 // inBulkElsewhere reports whether a statement that is refused only because of a pattern fills or empties only tables
 // outside of all patterns.
-func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
+func (p protection) inBulkElsewhere(table int, part *read.Part) bool {
 	if table >= len(p.Tables) || !p.Tables[table].Pattern {
 		return false
 	}
@@ -148,7 +150,7 @@ func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 
 // do decides whether PostgreSQL's DO, which runs code, passes: the text must show all the code that can run, and the
 // code must not name a registered table.
-func (p ground) do(part *read.Part) bool {
+func (p protection) do(part *read.Part) bool {
 	code, at, reason := p.Code(*part)
 	switch {
 	case reason == advise.OtherLanguage:
@@ -169,8 +171,8 @@ func (p ground) do(part *read.Part) bool {
 
 // call refuses a CALL that names a registered table, in its code or in a string argument, because the procedure may
 // execute the string.
-func (p ground) call(part *read.Part) bool {
-	if table, at := p.named(part.Span); table >= 0 {
+func (p protection) call(part *read.Part) bool {
+	if table, at := p.named(part.Range); table >= 0 {
 		return p.refuse(table, at, advise.CodeNames)
 	}
 	for i := part.Lo; i < part.Hi; i++ {
@@ -182,7 +184,7 @@ func (p ground) call(part *read.Part) bool {
 }
 
 // passesAlone reports whether the text at a token, which the statement prepares or executes, would pass as a statement.
-func (p ground) passesAlone(i int32) bool {
+func (p protection) passesAlone(i int32) bool {
 	if !p.Word(p.Lo, "prepare", "execute") || !p.Word(i-1, "from", "immediate") {
 		return false
 	}
@@ -191,7 +193,7 @@ func (p ground) passesAlone(i int32) bool {
 }
 
 // codeNamesNothing refuses code, at a token, that contains or may contain the name of a registered table.
-func (p ground) codeNamesNothing(at int32, code string) bool {
+func (p protection) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, advise.CodeNames)
 	}
@@ -211,7 +213,7 @@ func (p ground) codeNamesNothing(at int32, code string) bool {
 
 // keepsEncoding refuses a statement that visibly changes the encoding in which the database reads the following
 // statements.
-func (p ground) keepsEncoding() bool {
+func (p protection) keepsEncoding() bool {
 	at := p.ChangesEncoding()
 	if at < 0 {
 		return true
@@ -222,13 +224,13 @@ func (p ground) keepsEncoding() bool {
 
 // keepsErrors refuses a statement that makes the server cut off its errors' texts, because a refusal couldn't be
 // recognised any more.
-func (p ground) keepsErrors() bool {
+func (p protection) keepsErrors() bool {
 	at := p.CutsErrors()
 	return at < 0 || p.refuse(-1, at, advise.CutsErrors)
 }
 
 // keepsClock refuses a statement that changes its session's time, because row locks would expire by the changed time.
-func (p ground) keepsClock() bool {
+func (p protection) keepsClock() bool {
 	if !p.index.locks {
 		return true
 	}
@@ -238,7 +240,7 @@ func (p ground) keepsClock() bool {
 
 // keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the transaction's
 // writes are committed, because a newer token could be issued before the commit.
-func (p ground) keepsLocks() bool {
+func (p protection) keepsLocks() bool {
 	if !p.index.ledger {
 		return true
 	}

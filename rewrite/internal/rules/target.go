@@ -16,7 +16,7 @@ type target struct {
 	index     int // index among the plan's targets
 	rules     *render.Registered
 	qualifier string // the name before the table's columns in the guard
-	proves    bool   // the write must present the rows' claims
+	presents  bool   // the write must present the rows' claims
 	rowWrite
 }
 
@@ -32,8 +32,8 @@ func (p writing) write(w *read.Write) bool {
 	switch {
 	case p.isOwn(table):
 		return p.refuse(table, w.Target.At, advise.OwnTable)
-	case w.Target.Schema == "" && p.index.isOneOfSeveral(w.Target.Name):
-		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, advise.OneOfSeveral)
+	case w.Target.Schema == "" && p.index.isAmbiguous(w.Target.Name):
+		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, advise.AmbiguousTable)
 	case table < 0:
 		var ok bool
 		if table, ok = p.cover(&w.Target); !ok {
@@ -49,11 +49,11 @@ func (p writing) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	case p.Wrapped && p.Word(p.Lo, "prepare"):
-		return p.refuseTarget(w.At, advise.BehindPrepare)
+		return p.refuseTarget(w.At, advise.AfterPrepare)
 	case p.Wrapped:
-		return p.refuseTarget(w.At, advise.BehindSetStatement)
+		return p.refuseTarget(w.At, advise.AfterSetStatement)
 	case p.Tabular:
-		return p.refuseTarget(w.At, advise.BehindAnalyze)
+		return p.refuseTarget(w.At, advise.AfterAnalyze)
 	}
 	if !p.readsNoCount(w) || w.Joined && !p.joined(w) {
 		return false
@@ -81,7 +81,7 @@ func (p writing) rows(w *read.Write) bool {
 // isFree reports whether a planned write needs no token in the context.
 func (p writing) isFree(w *read.Write) bool {
 	if p.target.rules.Claim != "" {
-		return !p.target.proves
+		return !p.target.presents
 	}
 	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
 	return p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates

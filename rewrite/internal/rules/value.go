@@ -11,7 +11,7 @@ import (
 type values struct{ *read.Text }
 
 // isPlain reports whether a value is a placeholder, NULL, or a plain constant.
-func (t values) isPlain(value lex.Span) bool {
+func (t values) isPlain(value lex.Range) bool {
 	switch tok := value.Lo; {
 	case value.Hi-value.Lo != 1:
 		return false
@@ -30,7 +30,7 @@ func (t values) isNumber(tok int32) bool {
 
 // keepsType reports whether a value that isn't plain is stored unchanged inside a CASE. Some servers change NOW() or
 // 0x41.
-func (t values) keepsType(value lex.Span) bool {
+func (t values) keepsType(value lex.Range) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
 	case n == 1:
@@ -47,12 +47,12 @@ var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lowe
 	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}
 
 // isNegative reports whether a value is a number with a minus sign.
-func (t values) isNegative(item lex.Span) bool {
+func (t values) isNegative(item lex.Range) bool {
 	return item.Hi-item.Lo == 2 && t.Tokens[item.Lo].Is('-') && t.isNumber(item.Lo+1)
 }
 
 // isBare reports whether a value is a placeholder or a constant, with or without a cast.
-func (t values) isBare(value lex.Span) bool {
+func (t values) isBare(value lex.Range) bool {
 	if n := value.Hi - value.Lo; n == 4 && t.isCast(value.Lo+1) {
 		value.Hi = value.Lo + 1
 	}
@@ -66,20 +66,20 @@ func (t values) isCast(token int32) bool {
 }
 
 // isConstant reports whether a value is a number with a minus, or a word for one.
-func (t values) isConstant(value lex.Span) bool {
+func (t values) isConstant(value lex.Range) bool {
 	return t.isNegative(value) ||
 		value.Hi-value.Lo == 1 && t.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
 }
 
 // hasType reports whether the value's type stays the same inside a CASE. A ROW(...) has no type: the column provides
 // the type.
-func (t values) hasType(value lex.Span) bool {
+func (t values) hasType(value lex.Range) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
 	case n == 1 && t.isNumber(first), t.isConstant(value):
 		return true
 	case n == 4 && t.isCast(next):
-		return t.isPlain(lex.Span{Lo: first, Hi: next})
+		return t.isPlain(lex.Range{Lo: first, Hi: next})
 	}
 	// Any other function, even as an argument, may return a set, and a CASE can't hold a set-returning function.
 	if value.Hi-value.Lo < 3 || !t.Tokens[next].Is('(') || t.Tokens[next].Mate != value.Hi-1 {
@@ -94,25 +94,25 @@ func (t values) hasType(value lex.Span) bool {
 }
 
 // conjuncts returns the parts of a condition that AND connects. If the parts are unclear, it returns none.
-func (t values) conjuncts(s lex.Span) (parts []lex.Span) {
+func (t values) conjuncts(s lex.Range) (parts []lex.Range) {
 	from := s.Lo
 	for i := s.Lo; i < s.Hi; i++ {
 		switch {
 		case t.Tokens[i].Is('('):
 			i = t.Tokens[i].Mate
 		case t.Word(i, "and"):
-			parts = append(parts, lex.Span{Lo: from, Hi: i})
+			parts = append(parts, lex.Range{Lo: from, Hi: i})
 			from = i + 1
 		case t.Word(i, "or", "case", "between", "not"):
 			return nil
 		}
 	}
-	return append(parts, lex.Span{Lo: from, Hi: s.Hi})
+	return append(parts, lex.Range{Lo: from, Hi: s.Hi})
 }
 
 // comparedValue returns the value of a condition's part of the form column = value with a placeholder or a constant.
-func (t values) comparedValue(part lex.Span) (value lex.Span, ok bool) {
-	value = lex.Span{Lo: part.Hi - 1, Hi: part.Hi}
+func (t values) comparedValue(part lex.Range) (value lex.Range, ok bool) {
+	value = lex.Range{Lo: part.Hi - 1, Hi: part.Hi}
 	switch column := value.Lo - 1 - part.Lo; {
 	case column == 3 && !t.Tokens[part.Lo+1].Is('.'), column != 1 && column != 3, !t.Tokens[value.Lo-1].Is('='):
 		return value, false

@@ -17,7 +17,7 @@ func (p writing) where(w *read.Write) bool {
 		if rules != 0 && p.isCursor(c) {
 			return p.refuseTarget(c.Lo, advise.RowOfCursor)
 		}
-		if !p.namesNoSerial(lex.Span{Lo: w.From, Hi: c.End()}) {
+		if !p.namesNoSerial(lex.Range{Lo: w.From, Hi: c.End()}) {
 			return false
 		}
 		p.returns(w)
@@ -28,7 +28,7 @@ func (p writing) where(w *read.Write) bool {
 	if !p.readable(w) {
 		return false
 	}
-	if t.rules.Ledger && (p.Dialect.LedgerInWhere() || p.asksInWhere(w.Where)) {
+	if t.rules.Ledger && (p.Dialect.LedgerInWhere() || p.checksInWhere(w.Where)) {
 		rules |= render.SetOf(render.RuleLedger)
 	}
 	return rules == 0 || p.check(w, w.Where, rules)
@@ -65,7 +65,7 @@ func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bo
 			p.insertText(at, " AND ")
 		}
 		if p.Dialect.Guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() {
-			p.askInKeys(c, at)
+			p.checkInKeys(c, at)
 		}
 	}
 	switch {
@@ -79,13 +79,13 @@ func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bo
 		p.insertCheck(at, onRows)
 	default:
 		p.insertCase(c, onRows)
-		p.repeatParts(c.Span, p.After(c.Hi))
+		p.repeatParts(c.Range, p.After(c.Hi))
 	}
 	return true
 }
 
 // repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
-func (p writing) repeatParts(condition lex.Span, at int32) {
+func (p writing) repeatParts(condition lex.Range, at int32) {
 	for _, part := range p.Repeatable(condition) {
 		p.repeat(part, at)
 	}
@@ -94,7 +94,7 @@ func (p writing) repeatParts(condition lex.Span, at int32) {
 // insertCase puts a condition that isn't empty into a CASE before a check.
 func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	at := p.After(c.Hi)
-	if p.Dialect.Guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
+	if p.Dialect.Guard.FindsDatesByNull.Is() && p.testsForNull(c.Range) {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
 		p.insertText(at, ")")
 	} else {
@@ -105,9 +105,9 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	p.insertText(at, p.Dialect.ElseFalse)
 }
 
-// asksForNull reports whether a condition tests for NULL, and can stand in a separate query. A MATCH can only stand in
+// testsForNull reports whether a condition tests for NULL, and can stand in a separate query. A MATCH can only stand in
 // the query of its columns.
-func (p writing) asksForNull(condition lex.Span) (asks bool) {
+func (p writing) testsForNull(condition lex.Range) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {
 		case p.Word(i, "match"):
@@ -133,15 +133,15 @@ func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }
 
-// asksInWhere reports whether the ledger is checked in a condition, and again at the end of the statement.
-func (p writing) asksInWhere(c read.Condition) bool {
+// checksInWhere reports whether the ledger is checked in a condition, and again at the end of the statement.
+func (p writing) checksInWhere(c read.Condition) bool {
 	late := p.isCursor(c)
-	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()
-	return p.asksTwice() && !late
+	p.plan.ChecksLate = p.plan.ChecksLate || late && p.checksTwice()
+	return p.checksTwice() && !late
 }
 
 // repeat adds a copy of a part of a condition at an offset after the condition.
-func (p *planner) repeat(part lex.Span, at int32) {
+func (p *planner) repeat(part lex.Range, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
 	known := len(r.Bare)
 	r.Bare = slices.Grow(r.Bare, min(p.NumberInputs().Bare, int(part.Hi-part.Lo)))
@@ -153,5 +153,5 @@ func (p *planner) repeat(part lex.Span, at int32) {
 		index = int32(len(r.Ends))
 		r.Ends = append(r.Ends, int32(len(r.Bare)))
 	}
-	p.edits = append(p.edits, render.Edit{At: at, Op: render.OpRepeat, Row: index, Text: p.Source(part)})
+	p.fragments = append(p.fragments, render.Fragment{At: at, Op: render.OpRepeat, Row: index, Text: p.Source(part)})
 }

@@ -12,7 +12,7 @@ import (
 
 // IsKept reports whether an error is the refusal of a trigger that keeps the ledger's tokens and names.
 func IsKept(err error) bool {
-	return err != nil && (SQLState(err) == sqltext.LedgerKept || strings.Contains(err.Error(), sqltext.LedgerKeptState) ||
+	return err != nil && (SQLState(err) == sqltext.LedgerRefusal || strings.Contains(err.Error(), sqltext.LedgerRefusalState) ||
 		strings.Contains(err.Error(), "sqlfence: tokens in fencing_tokens never fall") || strings.Contains(err.Error(), "sqlfence: fencing_tokens keeps its names"))
 }
 
@@ -27,12 +27,12 @@ func Unkept(t testing.TB, db *sql.DB, query string, args ...any) {
 	defer conn.Close()
 	// Each database knows its own of these.
 	may := func(query string) { _, _ = conn.ExecContext(ctx, query) }
-	for _, name := range []string{sqltext.LedgerTrigger, sqltext.LedgerTruncateTrigger, sqltext.LedgerFloorTrigger} {
+	for _, name := range []string{sqltext.LedgerTrigger, sqltext.LedgerTruncateTrigger, sqltext.LedgerBoundTrigger} {
 		may("ALTER TABLE fencing_tokens DISABLE TRIGGER " + name)
 		defer may("ALTER TABLE fencing_tokens ENABLE ALWAYS TRIGGER " + name)
 	}
 	for _, d := range every.All() {
-		for _, t := range d.Text.Facts().LedgerTriggers {
+		for _, t := range d.Text.Capabilities().LedgerTriggers {
 			may("DROP TRIGGER IF EXISTS " + t.Name)
 			defer may(t.Create)
 		}

@@ -103,7 +103,7 @@ func (c *Child) End(grace time.Duration) {
 	gone := c.gone(late.C)
 	for limit := time.Now().Add(killLimit); !gone && time.Now().Before(limit); {
 		c.sendAll(os.Kill)
-		gone = c.gone(time.After(pause))
+		gone = c.gone(time.After(interval))
 	}
 	<-c.ended
 }
@@ -120,8 +120,8 @@ func (c *Child) sendAll(s os.Signal) {
 	}
 }
 
-// pause is the time between two checks for remaining processes.
-const pause = 20 * time.Millisecond
+// interval is the time between two checks for remaining processes.
+const interval = 20 * time.Millisecond
 
 // gone waits until the command and its descendants have ended, or late fires.
 func (c *Child) gone(late <-chan time.Time) bool {
@@ -130,7 +130,7 @@ func (c *Child) gone(late <-chan time.Time) bool {
 	case <-late:
 		return false
 	}
-	again := time.NewTicker(pause)
+	again := time.NewTicker(interval)
 	defer again.Stop()
 	for c.leaves() {
 		select {

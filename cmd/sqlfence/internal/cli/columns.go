@@ -9,7 +9,7 @@ import (
 )
 
 // columns returns the width of the terminal; 0 if the output is no terminal, so that lines aren't broken.
-func (a *answers) columns() int {
+func (a *stdout) columns() int {
 	f, ok := a.w.(*os.File)
 	if !ok {
 		return 0

@@ -197,7 +197,7 @@ func TestRedactorOfAShortPassword(t *testing.T) {
 
 // A token that is printed for a program is quoted if it contains characters that control a terminal. Otherwise it
 // isn't.
-func TestQuoted(t *testing.T) {
+func TestQuotedTokenControlsNoTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"books:000000000000001":    "books:000000000000001",
 		"bücher 1:000000000000001": "bücher 1:000000000000001",
@@ -213,7 +213,7 @@ func TestQuoted(t *testing.T) {
 }
 
 // No password gets through a Redactor, in whatever form an error has it.
-func TestRedactor(t *testing.T) {
+func TestRedactorLetsNoPasswordThrough(t *testing.T) {
 	for _, dsn := range []string{
 		"postgres://ada:p%40ss%2Fword@h/db",
 		"mysql://ada:p%40ss%2Fword@h/db",

@@ -19,7 +19,7 @@ import (
 
 // Main runs the command in args, and returns the exit status.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
-	answers := &answers{w: out}
+	answers := &stdout{w: out}
 	a := &app{in: in, out: answers, errs: database.NewRedactor(errs)}
 	a.log = slog.New(slog.NewTextHandler(a.errs, nil))
 	relay := newRelay(os.Interrupt, syscall.SIGTERM)
@@ -50,7 +50,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 // app is what all commands have in common.
 type app struct {
 	in   io.Reader
-	out  *answers
+	out  *stdout
 	errs *database.Redactor
 	log  *slog.Logger
 

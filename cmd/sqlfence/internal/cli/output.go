@@ -11,13 +11,13 @@ import (
 	"unicode"
 )
 
-// answers is the standard output. It keeps the first error, so that commands needn't check each write.
-type answers struct {
+// stdout is the standard output. It keeps the first error, so that commands needn't check each write.
+type stdout struct {
 	w   io.Writer
 	err error
 }
 
-func (a *answers) Write(text []byte) (int, error) {
+func (a *stdout) Write(text []byte) (int, error) {
 	n, err := a.w.Write(text)
 	if a.err == nil {
 		a.err = err

@@ -6,7 +6,7 @@ import (
 )
 
 // The caret stands below the error's place, whatever characters precede the place.
-func TestCaret(t *testing.T) {
+func TestCaretStandsBelowTheError(t *testing.T) {
 	for _, test := range []struct {
 		before, shown string
 		cells         int

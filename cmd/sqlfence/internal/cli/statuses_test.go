@@ -9,7 +9,7 @@ import (
 )
 
 // A missing object is reported in one line, with the remedy.
-func TestMessages(t *testing.T) {
+func TestMessagesOfMissingObjectsHaveOneLine(t *testing.T) {
 	lacks := func(missing, sql string) error {
 		return fmt.Errorf("lease: lookup: %w", &sqlfence.SetupError{Missing: missing, SQL: sql, Err: errors.New("denied")})
 	}

@@ -38,7 +38,7 @@ issuers (sqlfence init --issuers), the list has who raised the token, and when.`
 						return err
 					}
 					row := newListedRow(issued)
-					if onlyWorn && worn(row.Value) == "" {
+					if onlyWorn && nearLimit(row.Value) == "" {
 						continue
 					}
 					if more = limit > 0 && len(found) == limit; more {
@@ -78,7 +78,8 @@ func newListedRow(i tokens.Issued) listedRow {
 func (a *app) tokenTable(found []listedRow) {
 	rows := [][]string{{"NAME", "TOKEN", "FENCE", "RANGE", "ISSUED AT", "ISSUED BY"}}
 	for _, t := range found {
-		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Value, 10), t.Fence, worn(t.Value), t.IssuedAt, t.IssuedBy})
+		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Value, 10), t.Fence, nearLimit(t.Value),
+			t.IssuedAt, t.IssuedBy})
 	}
 	for i := len(rows[0]) - 1; i > 2; i-- {
 		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "" }) {
@@ -90,8 +91,8 @@ func (a *app) tokenTable(found []listedRow) {
 	a.table(rows[0], rows[1:])
 }
 
-// worn returns how much of its range a token near the limit has used up; empty for other tokens.
-func worn(token int64) string {
+// nearLimit returns how much of its range a token near the limit has used up; empty for other tokens.
+func nearLimit(token int64) string {
 	switch {
 	case token > sqlfence.MaxToken:
 		return "retired"

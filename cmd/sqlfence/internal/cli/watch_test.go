@@ -80,7 +80,7 @@ func TestWatchOfAMissingName(t *testing.T) {
 	}
 	w := watcher{ledger: &ledger{store, db, source}, leases: leases, only: []string{"nosuch"}}
 	var errs strings.Builder
-	l := &lines{app: &app{out: &answers{w: io.Discard}, errs: database.NewRedactor(&errs)}}
+	l := &lines{app: &app{out: &stdout{w: io.Discard}, errs: database.NewRedactor(&errs)}}
 	for range 2 {
 		found, err := w.look(t.Context())
 		if err != nil {

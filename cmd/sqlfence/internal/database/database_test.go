@@ -26,7 +26,7 @@ func TestDatabasesAreThoseOfTheSchema(t *testing.T) {
 }
 
 // The data source names of sqlfence become those of the drivers.
-func TestParse(t *testing.T) {
+func TestParseReturnsTheDriversDataSourceName(t *testing.T) {
 	for _, test := range []struct{ dsn, want string }{
 		{"postgres://ada:x@db1/shop?sslmode=disable", "postgres://ada:x@db1/shop?sslmode=disable"},
 		{"postgresql://db1/shop", "postgresql://db1/shop"},

@@ -24,7 +24,7 @@ LEFT JOIN LATERAL (
 ) AS row ON true
 LEFT JOIN LATERAL (
 	SELECT t.name FROM fencing_tokens AS t WHERE l.locktype = 'advisory' AND l.objsubid = 1
-		AND ` + pg.TurnOf("t.name") + ` = (l.classid::bigint << 32) | l.objid::bigint
+		AND ` + pg.LockNumber("t.name") + ` = (l.classid::bigint << 32) | l.objid::bigint
 	UNION ALL
 	SELECT t.name FROM fencing_tokens AS t WHERE t.tableoid = row.relation AND t.ctid = row.at LIMIT 1
 ) AS named ON true

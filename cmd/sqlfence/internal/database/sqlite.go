@@ -28,7 +28,8 @@ var sqlite = &Database{
 	LaterFiles: map[string]string{
 		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master " +
 			"WHERE type = 'trigger' AND name LIKE 'sqlfence_ledger_%' AND " +
-			"name NOT LIKE '" + sqltext.IssuersPrefix + "%') >= " + strconv.Itoa(len(lite.Text.Facts().LedgerTriggers)),
+			"name NOT LIKE '" + sqltext.IssuersPrefix + "%') >= " +
+			strconv.Itoa(len(lite.Text.Capabilities().LedgerTriggers)),
 	},
 }
 

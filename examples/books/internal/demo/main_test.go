@@ -47,7 +47,7 @@ func newProgram(fresh func(context.Context) (*source, error), guarded opener) *p
 
 // The blog's acceptance test: 1,000 delayed clients, and the final price is that
 // of the highest token that succeeded.
-func TestBooks(t *testing.T) {
+func TestBooksKeepThePriceOfTheHighestToken(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, fresh func(context.Context) (*source, error)) {
 		p := newProgram(fresh, fenced)
 		var out bytes.Buffer
@@ -147,7 +147,7 @@ func lateWriter(ctx context.Context, fresh func(context.Context) (*source, error
 }
 
 // check must also find faults that the order of the writes doesn't show.
-func TestCheck(t *testing.T) {
+func TestCheckFindsEachDefect(t *testing.T) {
 	accepted := []write{{token: 1, price: 10, order: 1}, {token: 3, price: 30, order: 2}}
 	for _, test := range []struct {
 		name string

@@ -41,7 +41,7 @@ func Stored(body string) string {
 }
 
 func (t sealed) trigger(event, text string) Trigger {
-	body, _ := sqltext.Render(mysql.Text, text, t.pieces(event))
+	body, _ := sqltext.Render(mysql.Text, text, t.fragments(event))
 	return Trigger{event, body}
 }
 
@@ -55,26 +55,26 @@ func (t sealed) ledger() (table, home string) {
 	return d.Quote(t.LedgerIn) + "." + d.Quote(sqltext.LedgerTable), d.Text(t.LedgerIn)
 }
 
-// pieces returns the fragments that the triggers' SQL names in braces.
-func (t sealed) pieces(event string) sqltext.Pieces {
+// fragments returns the fragments that the triggers' SQL names in braces.
+func (t sealed) fragments(event string) sqltext.Fragments {
 	d := mysql.Text
-	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
-	only := func(applies bool, text string) sqltext.Piece {
+	raw := func(parts ...string) sqltext.Fragment { return sqltext.Raw(strings.Join(parts, "")) }
+	only := func(applies bool, text string) sqltext.Fragment {
 		if !applies {
 			return sqltext.Raw("")
 		}
 		return sqltext.SQL(text)
 	}
-	said, mark := "sqlfence: table "+t.Name+" is sealed: ", d.Quote(t.Mark)
+	said, mark := "sqlfence: table "+t.Name+" is sealed: ", d.Quote(t.Column)
 	held, row, less := "0", "NEW", "<"
-	unproven := said + "the write carries no fencing token (set " + t.Mark + " to minus the token)"
+	unproven := said + "the write carries no fencing token (set " + t.Column + " to minus the token)"
 	if event != "insert" {
 		held = "ABS(COALESCE(OLD." + mark + ", 0))"
 		less = t.Than("<=", "<", "<>")
 	}
 	if event == "delete" {
 		row = "OLD"
-		unproven = said + "the DELETE lacks AND LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT('" + t.Name +
+		unproven = said + "the DELETE lacks AND LENGTH(@" + sqltext.DeleteTokenVariable + " := CONCAT('" + t.Name +
 			":', NOW(6), ':', <token>)) > 0"
 	}
 	name, key, serial := d.Text(t.Resource), "."+d.Quote(t.Key), "."+d.Quote(t.Serial)
@@ -84,16 +84,16 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	moves := t.Key != "" && event == "update"
 	raises := t.Serial != "" && event == "update"
 	ledger, home := t.ledger()
-	errno := func(r sqltext.SealRefusal) sqltext.Piece {
+	errno := func(r sqltext.SealRefusal) sqltext.Fragment {
 		return sqltext.Raw(strconv.Itoa(int(sqltext.SealErrno[r])))
 	}
-	return sqltext.Pieces{
+	return sqltext.Fragments{
 		"mark": raw(mark), "held": raw(held), "less": raw(less), "max": raw(seal.MaxToken),
-		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteProofVariable),
+		"name": raw(name), "proof": raw(d.Text(t.Name + ":")), "variable": raw(sqltext.DeleteTokenVariable),
 		"colon":  raw(d.Text(":")),
 		"ledger": raw(ledger), "home": raw(home),
 		"refuses": sqltext.SQL(sealRefuse), "asks": only(t.Ledger, sealLedger),
-		"several": only(event == "delete", sealSeveral),
+		"several": only(event == "delete", sealTokens),
 		"seen":    sqltext.Func(func(given string) string { return t.seen(given, home, name) }),
 		"samekey": only(moves, " AND NOT ({moves})"), "movedkey": only(moves, sealKey),
 		"moves": raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key,
@@ -110,9 +110,9 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 		"unissued": raw(d.Text(" for table " + t.Name + " is not issued, the " +
 			"newest is ")),
 		"open": raw(d.Text("sqlfence: table " + t.Name + " isn't sealed, and stores no negative mark (" +
-			sqltext.SealedMark + ")")),
-		"noproof": errno(sqltext.NotProven), "isstale": errno(sqltext.StaleProof), "ishigh": errno(sqltext.NotIssuable),
-		"isserial": errno(sqltext.SerialKept), "isopen": errno(sqltext.NotSealed),
+			sqltext.SealedPrefix + ")")),
+		"noproof": errno(sqltext.NoToken), "isstale": errno(sqltext.StaleToken), "ishigh": errno(sqltext.NotIssuable),
+		"isserial": errno(sqltext.SerialNotAdvanced), "isopen": errno(sqltext.NotSealed),
 	}
 }
 
@@ -156,7 +156,7 @@ END`
 
 // sealClaim is a part of sealDelete for a table with Claim. It lets a DELETE pass that has compared the row's claim
 // itself, as a guard does, or that presents the claim.
-const sealClaim = `IF proof = '` + guard.ProvenHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
+const sealClaim = `IF proof = '` + guard.ComparedHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
 			SET given = held;
 		ELSE
 			`
@@ -191,8 +191,8 @@ const sealLedger = `
 		END IF;
 	END IF;`
 
-// sealSeveral accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
-const sealSeveral = `
+// sealTokens accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
+const sealTokens = `
 		IF FIND_IN_SET(newest, proof) > 0 THEN
 			SET given = newest;
 		END IF;`

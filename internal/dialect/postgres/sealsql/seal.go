@@ -21,13 +21,14 @@ type Function struct {
 	text string   // the body, as a template for PostgreSQL's format
 	args []string // arguments of format, after the schema and the ledger: additions for a table with partitions
 
-	proof bool // the function returns a token of the transaction; no trigger calls it directly
-	looks bool // the function reads the size of the transaction's memory, with the privileges of the table's owner
+	transaction bool // the function returns a token of the transaction; no trigger calls it directly
+	// the function reads the size of the transaction's memory, with the privileges of the table's owner
+	measures bool
 }
 
 // Takes returns the types of the function's arguments.
 func (f *Function) Takes() string {
-	if f.proof {
+	if f.transaction {
 		return "pg_catalog.text"
 	}
 	return ""
@@ -36,17 +37,17 @@ func (f *Function) Takes() string {
 // Declares returns the function's RETURNS clause and attributes.
 func (f *Function) Declares() string {
 	returns := "RETURNS trigger"
-	if f.proof {
+	if f.transaction {
 		returns = "RETURNS pg_catalog.int8"
 	}
-	if f.looks {
+	if f.measures {
 		returns += " STABLE SECURITY DEFINER"
 	}
 	return returns
 }
 
 // Definer reports whether the function runs with the privileges of its owner.
-func (f *Function) Definer() bool { return f.looks }
+func (f *Function) Definer() bool { return f.measures }
 
 // Body returns an expression for the function's body. It uses the columns or variables home (the table's schema),
 // ledger (the ledger's quoted, qualified name) and parted (whether the table has partitions).
@@ -75,13 +76,13 @@ func Functions(of *seal.Table) []Function {
 	write := func(text string) string { return t.fill(text, true) }
 	part := func(text string) string { return t.fill(text, false) }
 	all := []Function{
-		{t.Own("sqlfence_write_"), write(sealWrite), []string{part(movedHere), part(movesAway)}, false, false},
+		{t.Own("sqlfence_write_"), write(sealWrite), []string{part(reachedHere), part(movesAway)}, false, false},
 		{t.Own("sqlfence_delete_"), write(sealDelete), []string{part(deletedMove)}, false, false},
 		{t.Own("sqlfence_clear_"), write(sealClear), []string{part(clearedMove)}, false, false},
 		{t.Own("sqlfence_truncate_"), write(sealTruncate), nil, false, false},
 	}
 	if t.FromTransaction {
-		all = append(all, Function{t.Own("sqlfence_proof_"), write(sealProof), nil, true, true},
+		all = append(all, Function{t.Own("sqlfence_proof_"), write(sealTransaction), nil, true, true},
 			Function{t.Own("sqlfence_late_"), write(sealLate), nil, false, true})
 	}
 	return all
@@ -96,7 +97,7 @@ func triggerRows(t *seal.Table) string {
 	text := postgres.Text.Text
 	late := ""
 	if t.FromTransaction {
-		late = ", (" + lateTurn + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
+		late = ", (" + commitTrigger + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
 	}
 	return "VALUES (1, '" + sqltext.SealTrigger + "', " + text(f[0].Name) + ", 23), (2, '~sqlfence_delete', " +
 		text(f[1].Name) + ", 11), " +
@@ -122,22 +123,22 @@ func Wanted(t *seal.Table, source string) string {
 }
 
 // Definition is an expression: the definition, after CREATE, of the trigger w of wanted.
-const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
+const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + commitTrigger +
 	" THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
 	"CASE WHEN pg_catalog.int4and(w.type, 2) <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
 	"pg_catalog.concat_ws(' OR ', CASE WHEN pg_catalog.int4and(w.type, 4) <> 0 THEN 'INSERT' END, " +
 	"CASE WHEN pg_catalog.int4and(w.type, 8) <> 0 THEN 'DELETE' END, " +
 	"CASE WHEN pg_catalog.int4and(w.type, 16) <> 0 THEN 'UPDATE' END, " +
 	"CASE WHEN pg_catalog.int4and(w.type, 32) <> 0 THEN 'TRUNCATE' END), " +
-	"' ON ', w.part::pg_catalog.regclass, CASE WHEN w.turn = " + lateTurn +
+	"' ON ', w.part::pg_catalog.regclass, CASE WHEN w.turn = " + commitTrigger +
 	" THEN ' DEFERRABLE INITIALLY DEFERRED' END, " +
 	"CASE WHEN pg_catalog.int4and(w.type, 1) <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
-	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt +
+	"CASE WHEN w.turn = " + commitTrigger + " THEN $sqlfence_when$ WHEN (" + inDoubt +
 	")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
 // Same is a condition: the trigger g of pg_trigger equals the trigger w of wanted.
 const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
-	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
+	"CASE WHEN w.turn = " + commitTrigger + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
 	"pg_catalog.strpos(pg_catalog.replace(pg_catalog.pg_get_triggerdef(g.oid), 'pg_catalog.', ''), '" + doubted +
 	"') > 0 " +
 	"ELSE g.tgqual IS NULL END AND " +
@@ -168,17 +169,17 @@ func (t sealed) fill(text string, forFormat bool) string {
 	parts := make(map[string]string)
 	if t.Ledger {
 		parts["{ledger}"], parts["{seen}"] = compared("new", ""), seen("pg_catalog.int8um(NEW.{mark})", "new")
-		parts["{ledger of deleted}"], parts["{seen by deleted}"] = compared("old", oneOfSeveral), seen("given", "old")
+		parts["{ledger of deleted}"], parts["{seen by deleted}"] = compared("old", oneOfTokens), seen("given", "old")
 	}
 	switch {
 	case t.Key == "":
 	case t.Ledger:
 		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, sealKey
 	default:
-		parts["{same key}"], parts["{moved by proof}"] = " AND NOT "+movesKey, sealProvenKey
+		parts["{same key}"], parts["{moved by proof}"] = " AND NOT "+movesKey, sealPresentedKey
 	}
 	if t.Serial != "" {
-		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, sealSerial
+		parts["{raised}"], parts["{kept}"] = " AND "+advancesSerial, sealSerial
 	}
 	if t.FromTransaction {
 		taken := func(row string) string { return strings.ReplaceAll(takenToken, "{token name}", "{name of "+row+"}") }
@@ -198,7 +199,7 @@ func (t sealed) fill(text string, forFormat bool) string {
 	parts["{moved proof}"] = "pg_catalog.split_part(move, ':', 1)"
 	if t.Claim {
 		parts["{taken over}"], parts["{has claim}"] = takenOver, hasClaim
-		parts["{moved proof}"], parts["{of this row}"] = d.Text(guard.ProvenHere), ofThisRow
+		parts["{moved proof}"], parts["{of this row}"] = d.Text(guard.ComparedHere), ofThisRow
 	}
 	for _, part := range []string{"{taken over}", "{presented}", "{has claim}", "{moved proof}", "{of this row}", "{take}",
 		"{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}",
@@ -206,13 +207,13 @@ func (t sealed) fill(text string, forFormat bool) string {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text
-		"{mark}", in(d.Quote(t.Mark)), "{mark name}", in(d.Text(t.Mark)), "{name}", in(d.Text(t.Name)),
+		"{mark}", in(d.Quote(t.Column)), "{mark name}", in(d.Text(t.Column)), "{name}", in(d.Text(t.Name)),
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{key}", in(d.Quote(t.Key)),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
 		"{proof}", "%1$I."+in(d.Quote(t.Own("sqlfence_proof_"))),
-		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))),
+		"{proof of}", in(d.Text(sqltext.TransactionSetting(t.Name))),
 		"{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere,
 		"{fresh}", t.Than("int8gt", "int8ge", "int8eq"), "{max}", seal.MaxToken,
 	).Replace(text)
@@ -253,9 +254,9 @@ BEGIN{taken over}
 	RETURN NEW;
 END `
 
-// movedHere is a part of sealWrite. It accepts a row that an UPDATE moves here from another partition, where its token
-// was compared: the token and, with Key, the token's name must be equal.
-const movedHere = `
+// reachedHere is a part of sealWrite. It accepts a row that an UPDATE moves here from another partition, where its
+// token was compared: the token and, with Key, the token's name must be equal.
+const reachedHere = `
 		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting({move}, true), pg_catalog.concat('to:', NEW.{mark}, ':', {name of new})) THEN
 			PERFORM pg_catalog.set_config({move}, '', true);
 			RETURN NEW;
@@ -309,7 +310,7 @@ const takenForMove = `
 // hasClaim is a part of sealDelete for a table with Claim. It accepts a DELETE that has compared the row's claim
 // itself, as a guard does, or that presents the claim.
 const hasClaim = `
-	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0) AND pg_catalog.int4gt(
+	IF pg_catalog.texteq(proof, '` + guard.ComparedHere + `') OR pg_catalog.int8gt(stored, 0) AND pg_catalog.int4gt(
 		pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
 		RETURN OLD;
 	END IF;
@@ -413,14 +414,14 @@ const sealLedger = `
 	END IF;
 	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
-// raisesSerial is a condition: an UPDATE increases the row's version.
-const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, " +
+// advancesSerial is a condition: an UPDATE increases the row's version.
+const advancesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, " +
 	"COALESCE(OLD.{serial}, 0)), false))"
 
 // sealSerial refuses an UPDATE that doesn't increase the row's version, because a reader of the older version would
 // overwrite this UPDATE without a conflict.
 const sealSerial = `
-	IF NOT ` + raisesSerial + ` THEN
+	IF NOT ` + advancesSerial + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write doesn''t raise the serial (set %% to itself plus 1)', {name}, {serial name}
 			USING ERRCODE = 'FT004';
 	END IF;`
@@ -436,13 +437,13 @@ const sealKey = `
 			USING ERRCODE = 'FT001';
 	END IF;`
 
-// sealProvenKey refuses an UPDATE that changes a row's key and presents a token in the fence column, because that token
-// is for a single name.
-var sealProvenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
+// sealPresentedKey refuses an UPDATE that changes a row's key and presents a token in the fence column, because that
+// token is for a single name.
+var sealPresentedKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
 	movesKey, 1)
 
-// oneOfSeveral accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
-const oneOfSeveral = `
+// oneOfTokens accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
+const oneOfTokens = `
 	IF pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', newest, ',')), 0) THEN
 		RETURN OLD;
 	END IF;`

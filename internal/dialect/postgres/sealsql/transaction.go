@@ -10,15 +10,15 @@ const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proo
 	"pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token " +
 	"name}) END"
 
-// lateTurn is the number, as SQL, of the trigger that verifies the tokens when the transaction ends. inDoubt is the
-// trigger's condition, and doubted a part of the condition as the catalogue shows it.
+// commitTrigger is the number, as SQL, of the trigger that verifies the tokens when the transaction ends. inDoubt is
+// the trigger's condition, and doubted a part of the condition as the catalogue shows it.
 const (
-	lateTurn = "6"
-	inDoubt  = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
-	doubted  = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
+	commitTrigger = "6"
+	inDoubt       = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
+	doubted       = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
 )
 
-// sealProof is the body of a function that returns the transaction's token of a name, or NULL. No function of
+// sealTransaction is the body of a function that returns the transaction's token of a name, or NULL. No function of
 // PostgreSQL shows whether a setting holds for the transaction or for the session. So the body must find out, in one of
 // two ways, that the value belongs to the transaction:
 //
@@ -37,7 +37,7 @@ const (
 //
 // The function is STABLE so that its snapshot takes no transaction memory, and runs with the privileges of the table's
 // owner, who may read the memory's size.
-var sealProof = `
+var sealTransaction = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
 	own pg_catalog.text;

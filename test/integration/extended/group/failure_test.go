@@ -83,7 +83,7 @@ func write1(ctx context.Context, db *sql.DB, price int64) error {
 
 // A node that is cut off from its group executes neither COMMIT nor ROLLBACK, and keeps the transaction open. The next
 // user of the connection must not commit this transaction.
-func TestPartition(t *testing.T) {
+func TestPartitionedNodeCommitsNothing(t *testing.T) {
 	c := start(t)
 	c.of(t, galera)
 	for _, end := range []struct { // in this order, because tokens must increase
@@ -137,7 +137,7 @@ func TestPartition(t *testing.T) {
 
 // Writers write on a node that crashes, is cut off or is paused. Afterwards the other nodes must have every
 // acknowledged write. A failed write must not be on the other nodes, unless it returned ErrUnknownOutcome.
-func TestOutcomes(t *testing.T) {
+func TestOutcomesMatchTheSurvivingNodes(t *testing.T) {
 	for _, fault := range []struct {
 		name string
 		of   kind // empty: both kinds

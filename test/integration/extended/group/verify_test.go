@@ -12,7 +12,7 @@ import (
 
 // verify.Check reports a ledger on a group of nodes that all accept writes, where a write under Ledger is refused.
 // verify.Check also reports a Galera node without a binary log.
-func TestVerify(t *testing.T) {
+func TestVerifyReportsSeveralWritingNodes(t *testing.T) {
 	c := start(t)
 	for node := range c.dsn {
 		for ledger, rules := range map[bool][]sqlfence.Rule{

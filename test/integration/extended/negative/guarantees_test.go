@@ -37,7 +37,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()", "return false && !p.Dialect.LedgerInWhere()", 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/rules/askfirst.go", without), map[string][]string{
+		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/rules/checkfirst.go", without), map[string][]string{
 			"TestG12StaleFirst": postgres,
 		})
 	})

@@ -13,7 +13,7 @@ func TestMySQLCanFail(t *testing.T) {
 	for _, c := range []struct{ name, file, old, new, test string }{
 		{"new rows' keys as they are sent", "internal/dialect/mysql/guard.go", "ReadsNewRow: fact.Yes", "ReadsNewRow: fact.No",
 			"TestKeysThatTheServerChanges"},
-		{"a mark whatever the key", "rewrite/internal/render/rowfence.go", "w.byKeyOf(token, token+1, w.mark, func() { w.raise(guard.OutOfScope, token, w.shownKey()) })", "w.mark(token)",
+		{"a mark whatever the key", "rewrite/internal/render/rowfence.go", "w.byKeyOf(token, token+1, w.storedToken, func() { w.throw(guard.OutOfScope, token, w.shownKey()) })", "w.storedToken(token)",
 			"TestKeysThatTheServerChanges"},
 		{"rows before they are joined", "rewrite/internal/rules/joined.go", "EXISTS (SELECT 1 FROM DUAL WHERE ", "(",
 			"TestJoinedDeleteLeavesOtherRowsAlone"},

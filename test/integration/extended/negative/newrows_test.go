@@ -66,7 +66,7 @@ func TestReplacedRowsCanFail(t *testing.T) {
 			map[string][]string{"TestReplaceIsStale": sqlite, "TestReplaceOfPrograms": sqlite}},
 		{"no look at the shape", "rewrite/internal/render/replacement.go", "w.b.Text(keys.Shape)", `w.b.Text(keys.Shape); w.write(" OR 1")`,
 			map[string][]string{"TestReplaceFindsNewIndexes": sqlite, "TestReplaceOfATemporaryTable": sqlite}},
-		{"odd keys", "rewrite/internal/render/replacement.go", `keys.Odd != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
+		{"odd keys", "rewrite/internal/render/replacement.go", `keys.Unusable != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }

@@ -47,7 +47,7 @@ func TestRulesCanFail(t *testing.T) {
 
 	t.Run("no look at the rows reached", func(t *testing.T) {
 		without := func(source string) string { return strings.Replace(source, "case n > 0:", "case n >= 0:", 1) }
-		wantFailing(t, "serials", replaced(t, "internal/core/answer.go", without), map[string][]string{
+		wantFailing(t, "serials", replaced(t, "internal/core/response.go", without), map[string][]string{
 			"TestSerialGone":                     all,
 			"TestSerialWhereATriggerSkipsTheRow": unlike,
 		})

@@ -202,7 +202,7 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 			ledgers++
 		}
 	}
-	if err := c.db.unguard(guarded, ruleSets[rules], ledgers, plan.AsksLate); err != nil {
+	if err := c.db.unguard(guarded, ruleSets[rules], ledgers, plan.ChecksLate); err != nil {
 		c.tally.bypasses.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
 		return
 	}

@@ -121,7 +121,7 @@ func (c *checker) compare(t *testing.T, s spoiled, plan *rewrite.Plan, text stri
 		t.Fatalf("%s: %v\n\t=> %s", s.query, err, text)
 	}
 	c.db.renumber(guarded, plan.Inputs, nil)
-	if err := c.db.unguard(guarded, ruleSets[s.rules], 1, plan.AsksLate); err != nil {
+	if err := c.db.unguard(guarded, ruleSets[s.rules], 1, plan.ChecksLate); err != nil {
 		return err.Error()
 	}
 	return c.db.difference(tree, guarded)

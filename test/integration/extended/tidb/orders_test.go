@@ -233,7 +233,7 @@ var writes = map[string]string{
 
 // In every order of the steps of a stale write and a newer write, the stale write must not change what the newer write
 // has written.
-func TestOrders(t *testing.T) {
+func TestOrdersOfStepsNeverLoseANewerWrite(t *testing.T) {
 	dsn, plain := setup(t)
 	var count tally
 	for i, s := range slices.Concat(sessions, others) {
@@ -324,7 +324,8 @@ func (c *tally) add(r rule, o, n *player) {
 	}
 }
 
-// Without guards some of these orders let a stale write land. This shows that TestOrders would detect one.
+// Without guards some of these orders let a stale write land. This shows that TestOrdersOfStepsNeverLoseANewerWrite
+// would detect one.
 func TestOrdersWithoutGuards(t *testing.T) {
 	dsn, plain := setup(t)
 	landed := 0

@@ -203,7 +203,7 @@ var own = []string{
 
 // Under a stale token none of these statements may change a row or take effect in part. Some servers don't know some of
 // them.
-func TestStatements(t *testing.T) {
+func TestStatementsWithAStaleTokenChangeNothing(t *testing.T) {
 	dsn, plain := setup(t)
 	db := fence(t, dsn, sqlfence.RowFence("fence_token"))
 	kinds := map[string]int{}

@@ -26,7 +26,7 @@ func all(t *testing.T, dsn string) map[string]*sql.DB {
 
 // Many connections issue and adopt tokens concurrently, in every session mode. No token is issued twice, each caller's
 // tokens increase, and Adopt accepts only a token above the issued ones.
-func TestTokens(t *testing.T) {
+func TestTokensAreIssuedOnceAndIncrease(t *testing.T) {
 	dsn, _ := setup(t)
 	const callers, each = 4, 15
 	for name, db := range all(t, dsn) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Each committed write raises its table's count. A read and a rollback don't change the count.
-func TestCount(t *testing.T) {
+func TestCountRisesAtEachCommittedWrite(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		counter := setup(t, db)
@@ -130,7 +130,7 @@ func TestInvalid(t *testing.T) {
 }
 
 // Through a fenced database Setup may create objects that other clients may not create.
-func TestFenced(t *testing.T) {
+func TestFencedSetupCreatesItsObjects(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		b.AsWritten = true // or the Base would change the texts of verify.Check's queries
 		dsn := b.DSN(t)
@@ -189,7 +189,7 @@ func TestSetupAtOnce(t *testing.T) {
 }
 
 // Watch yields the first count, each change, and errors.
-func TestWatch(t *testing.T) {
+func TestWatchYieldsEachCount(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		counter := setup(t, db)

@@ -15,7 +15,7 @@ import (
 // Several sessions write, commit and roll back. Readers read the count, the table and the count again. If both counts
 // are equal, each reader that sees this count at any time has read the same rows. No count stands for two states of the
 // table. Between their writes the sessions read, too, so a busy machine doesn't leave too few reads.
-func TestRandom(t *testing.T) {
+func TestRandomReadersWithEqualCountsSeeEqualTables(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
 		m := &model{counter: setup(t, db), db: db, rows: make(map[int64]string)}

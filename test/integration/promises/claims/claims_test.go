@@ -129,7 +129,7 @@ func (q *queue) wantMarker(t *testing.T, err error, want guard.Marker, query str
 // takeovers are statements that increase the claim and need no token. Statements that don't increase it are refused.
 var takeovers = []struct {
 	statement
-	variant guard.Variant
+	variant guard.PlanKind
 	current int64  // in the refusal
 	state   string // the changed jobs; empty if the statement is refused
 }{

@@ -45,7 +45,7 @@ func claimed(t *testing.T, jobs ...int64) context.Context {
 }
 
 // Each statement of a queue, as database/sql sends it, has the result that its claims allow.
-func TestClaims(t *testing.T) {
+func TestClaimsDecideEachStatement(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, tt := range []struct {
 			name  string

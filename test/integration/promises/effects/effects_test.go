@@ -28,7 +28,7 @@ var updateEffects = flag.Bool("update-effects", false, "write which statements t
 
 // The databases judge the guards, not a parser: the bare driver runs every possible statement of the corpus, and a
 // fenced database runs it with a fresh and with a stale token, each in a transaction that is rolled back.
-func TestEffects(t *testing.T) {
+func TestEffectsOfGuardsAreJudgedByTheDatabase(t *testing.T) {
 	goldens, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestEffects(t *testing.T) {
 			if !s.undone(b.Dialect) {
 				continue
 			}
-			if s.plan(t, b, "ledger").Several > 0 { // only Exec runs several statements, and SQLite keeps some of them
+			if s.plan(t, b, "ledger").MultiStatement > 0 { // only Exec runs several statements, and SQLite keeps some of them
 				continue
 			}
 			run++

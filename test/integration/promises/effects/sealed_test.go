@@ -56,7 +56,7 @@ func compareSealed(t *testing.T, open *effectLab, sealed map[string]*effectLab, 
 	}
 	for rules, l := range sealed {
 		p := s.plan(t, open.Base, rules)
-		if p.Verdict != guard.Guard || p.Several > 0 || rules != "row" && !slices.Contains(s.rules, rules) {
+		if p.Verdict != guard.Guard || p.MultiStatement > 0 || rules != "row" && !slices.Contains(s.rules, rules) {
 			continue
 		}
 		for _, way := range []string{"exec", "query"} {

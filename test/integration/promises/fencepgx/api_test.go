@@ -56,7 +56,7 @@ func signature(m reflect.Type) string {
 }
 
 // Statements that need no guard have the same results as without the fence, in each of pgx's modes.
-func TestTransparent(t *testing.T) {
+func TestTransparentWithoutGuards(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		s := newShopBy(t, sqlfence.Ledger(), inMode(mode))
 		pool, err := pgxpool.New(t.Context(), s.Source+"&default_query_exec_mode="+map[pgx.QueryExecMode]string{
@@ -133,7 +133,7 @@ func TestResultFormats(t *testing.T) {
 }
 
 // The pool's hooks are called as before, and get pgx's connections.
-func TestHooks(t *testing.T) {
+func TestHooksGetPgxConnections(t *testing.T) {
 	var connected, prepared, released, closed atomic.Int64
 	s := newShopBy(t, sqlfence.RowFence("fence_token"), func(c *pgxpool.Config) {
 		c.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { connected.Add(1); return nil }

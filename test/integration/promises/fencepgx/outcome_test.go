@@ -157,7 +157,7 @@ func TestRefusalEndsTransaction(t *testing.T) {
 }
 
 // A busy connection returns pgx's error and stays usable.
-func TestBusy(t *testing.T) {
+func TestBusyConnectionStaysUsable(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	c, err := s.db.Acquire(t.Context())
 	if err != nil {

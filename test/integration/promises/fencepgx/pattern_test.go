@@ -48,7 +48,7 @@ func (s *shop) price(t *testing.T, table string) (price int64) {
 
 // A pattern guards every way to write a table by the token of the table's name, including tables that are created
 // later.
-func TestPattern(t *testing.T) {
+func TestPatternGuardsEachMatchingTable(t *testing.T) {
 	onPattern(t, func(t *testing.T, s *shop, db *fencepgx.DB) {
 		for i, w := range ways {
 			for _, table := range []string{"books", "later"} {

@@ -54,7 +54,7 @@ func TestGoneAndFailed(t *testing.T) {
 }
 
 // A token of one book doesn't permit writing another book.
-func TestKeys(t *testing.T) {
+func TestKeysOfOtherRowsAreOutOfScope(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	db := s.open(t, func(*pgxpool.Config) {}, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
 	unchanged := s.Unchanged(t)
@@ -71,7 +71,7 @@ func TestKeys(t *testing.T) {
 }
 
 // A write with another serial than the row's is ErrConflict, and a write to a missing row is ErrGone.
-func TestSerials(t *testing.T) {
+func TestSerialsThatDifferConflict(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
 	db := s.open(t, func(*pgxpool.Config) {}, sqlfence.WithTable("books", sqlfence.Serial("version")))
@@ -133,7 +133,7 @@ func (s *seen) want(t *testing.T, what string, kinds ...sqlfence.EventKind) {
 }
 
 // Each statement causes exactly one event.
-func TestEvents(t *testing.T) {
+func TestEventsComeOncePerStatement(t *testing.T) {
 	var events seen
 	s := newShop(t, sqlfence.RowFence("fence_token"), events.observer())
 	for _, w := range ways {
@@ -163,7 +163,7 @@ func TestEvents(t *testing.T) {
 }
 
 // In Observe mode no statement is refused, no transaction is ended, and batches are sent unchanged.
-func TestObserve(t *testing.T) {
+func TestObserveRefusesNothing(t *testing.T) {
 	var events seen
 	s := newShop(t, sqlfence.RowFence("fence_token"), events.observer(), sqlfence.WithMode(sqlfence.Observe))
 	for _, w := range ways {
@@ -213,7 +213,7 @@ func TestTokensOverThePool(t *testing.T) {
 }
 
 // While a write waits for a row, a newer token is issued. When the write gets the row, it is refused.
-func TestRace(t *testing.T) {
+func TestRaceForARowRefusesTheStaleWrite(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	for _, w := range ways {
 		s.Reset(t, 9)
@@ -241,7 +241,7 @@ func TestRace(t *testing.T) {
 }
 
 // Opening fails if an option or a registration is invalid.
-func TestOpening(t *testing.T) {
+func TestOpeningFailsForInvalidOptions(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	pool, err := pgxpool.New(t.Context(), s.Source)
 	if err != nil {

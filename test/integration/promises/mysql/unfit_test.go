@@ -19,7 +19,7 @@ func TestSetupChecksOneTableOnly(t *testing.T) {
 	if !mariadb {
 		t.Skip("MySQL has a data dictionary")
 	}
-	query := dialect.Unfit("rowlocks", []dialect.Kept{{Name: "row_key", Bytes: 255}, {Name: "user_id"}}, "table_name, row_key")
+	query := dialect.Unfit("rowlocks", []dialect.Column{{Name: "row_key", Bytes: 255}, {Name: "user_id"}}, "table_name, row_key")
 	rows, err := db.Query("EXPLAIN " + query)
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func TestDeleteLeavesWhatItHasTo(t *testing.T) {
 		if err != nil || !slices.Equal(left, []string{"high", "retired"}) {
 			t.Errorf("left %q, %v", left, err)
 		}
-		for _, name := range []string{"", sqltext.FloorName} {
+		for _, name := range []string{"", sqltext.LowerBoundName} {
 			if _, err := store.Delete(ctx, "high", name); !errors.Is(err, sqlfence.ErrInvalid) {
 				t.Errorf("Delete of %q: %v", name, err)
 			}

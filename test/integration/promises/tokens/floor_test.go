@@ -18,11 +18,11 @@ import (
 func TestFloorRisesWithTimelineAndClock(t *testing.T) {
 	b := harness.Bases[1]
 	db := b.Raw(t, b.DSN(t))
-	harness.MustExec(t, db, pg.Text.Facts().CreateLedger)
+	harness.MustExec(t, db, pg.Text.Capabilities().CreateLedger)
 	floor := func(of int64, at time.Time) (value int64) {
 		t.Helper()
 		text := strings.NewReplacer("pg_catalog.statement_timestamp()", "'"+at.UTC().Format(time.RFC3339Nano)+"'::timestamptz",
-			"pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())", fmt.Sprintf("'%08X0000000000000001'", of)).Replace(sqltext.Floor(pg.Text))
+			"pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())", fmt.Sprintf("'%08X0000000000000001'", of)).Replace(sqltext.LowerBound(pg.Text))
 		if err := db.QueryRow("SELECT " + text).Scan(&value); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -7,19 +7,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement with {floor}, and its variant for the first timeline, for a server that doesn't show its
+// A Bounded is a statement with {floor}, and its variant for the first timeline, for a server that doesn't show its
 // timeline.
-type Floored struct{ full, lower, epoch string }
+type Bounded struct{ full, lower, epoch string }
 
-// NewFloored returns the statement of a template, as [Render] writes it. The template must number its arguments.
-func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
+// NewBounded returns the statement of a template, as [Render] writes it. The template must number its arguments.
+func NewBounded(d Dialect, text string, pieces ...Fragments) Bounded {
 	full, _ := Render(d, text, pieces...)
-	first := d.Facts().Epoch
+	first := d.Capabilities().Epoch
 	if first != "" {
 		first = "0"
 	}
-	lower, _ := Render(d, text, append([]Pieces{{"epoch": Raw("0"), "floor": Raw(floor(d, first))}}, pieces...)...)
-	return Floored{full, lower, d.Facts().Epoch}
+	lower, _ := Render(d, text, append([]Fragments{{"epoch": Raw("0"),
+		"floor": Raw(lowerBound(d, first))}}, pieces...)...)
+	return Bounded{full, lower, d.Capabilities().Epoch}
 }
 
 // Timelines remembers whether a server's timeline can be read. The zero value assumes
@@ -29,7 +30,7 @@ type Timelines struct{ unreadable atomic.Bool }
 // Send sends f, with the floor if the server's timeline can be read. If f and a query of the epoch alone fail, but f
 // without the floor succeeds, the timeline can't be read; Timelines remembers the result, and found is true once. ask
 // sends a query without arguments.
-func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bool, err error) {
+func (t *Timelines) Send(f Bounded, send, ask func(text string) error) (found bool, err error) {
 	if t.unreadable.Load() {
 		return false, send(f.lower)
 	}

@@ -40,48 +40,48 @@ func (r *Refusal) Error() string {
 // Unwrap returns the error that the server returned instead.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// mark begins the text of the canary's error. The canary contains the two halves of mark separately, so that an error
-// that quotes the statement isn't taken for the canary's error.
-var mark = sqltext.NewMark("server")
+// canaryMarker begins the text of the canary's error. The canary contains the two halves of canaryMarker separately, so
+// that an error that quotes the statement isn't taken for the canary's error.
+var canaryMarker = sqltext.NewMarker("server")
 
-// Raising returns an SQL expression that throws an error. The error's text is mark, followed by the value of the
-// expression detail.
-func Raising(d sqltext.Dialect, detail string) string {
-	half := len(mark) / 2
-	return sqltext.Raise(d, d.Text(mark[:half]), d.Text(mark[half:]), detail)
+// Throwing returns an SQL expression that throws an error. The error's text is canaryMarker, followed by the value of
+// the expression detail.
+func Throwing(d sqltext.Dialect, detail string) string {
+	half := len(canaryMarker) / 2
+	return sqltext.Throw(d, d.Text(canaryMarker[:half]), d.Text(canaryMarker[half:]), detail)
 }
 
 // IsCanary reports whether a statement is a canary of this package.
-func IsCanary(query string) bool { return strings.Contains(query, mark[len(mark)/2:]) }
+func IsCanary(query string) bool { return strings.Contains(query, canaryMarker[len(canaryMarker)/2:]) }
 
-// prove sends the canary, and reads the facts from the error that the server throws. If the server doesn't throw this
-// error, prove returns a [*Refusal].
-func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error {
-	raised, err := s.raise(ctx, c, m, w)
+// probe sends the canary, and reads the facts from the error that the server throws. If the server doesn't throw this
+// error, probe returns a [*Refusal].
+func (s *Session) probe(ctx context.Context, c Conn, m Moment, w *Wanted) error {
+	raised, err := s.sendCanary(ctx, c, m, w)
 	if err != nil {
-		return unanswered(ctx, err)
+		return queryError(ctx, err)
 	}
-	if detail, ok := proves(s.dialect, raised); ok {
-		w.Proven = true
-		return s.dialect.ReadProof(w, detail)
+	if detail, ok := probeDetail(s.dialect, raised); ok {
+		w.Probed = true
+		return s.dialect.ReadProbe(w, detail)
 	}
-	if raised != nil && !isAnswer(ctx, raised) {
+	if raised != nil && !isResponse(ctx, raised) {
 		return raised
 	}
 	version, err := s.version(ctx, c, m)
-	if err != nil && raised != nil && (!isAnswer(ctx, err) || isSame(err, raised)) {
+	if err != nil && raised != nil && (!isResponse(ctx, err) || isSame(err, raised)) {
 		return raised // each statement fails with it, as on a standby in serializable mode
 	}
 	return &Refusal{Unproven: true, Err: raised, Version: version}
 }
 
-// raise sends the canary and returns the server's error for it as raised. If the error would end a transaction, raise
-// takes into account that a transaction may be open without the caller's knowledge, and that a known one may have
-// ended.
-func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
+// sendCanary sends the canary and returns the server's error for it as raised. If the error would end a transaction,
+// sendCanary takes into account that a transaction may be open without the caller's knowledge, and that a known one may
+// have ended.
+func (s *Session) sendCanary(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
 	ends := s.dialect.ErrorEndsTx.Is()
 	inTx := func() (open bool, err error) {
-		return behindSavepoint(ctx, c, func() { raised = c.Exec(ctx, s.dialect.Canary(w, true)) })
+		return withinSavepoint(ctx, c, func() { raised = c.Exec(ctx, s.dialect.Canary(w, true)) })
 	}
 	if m.InTx && ends {
 		if open, err := inTx(); open || err != nil {
@@ -101,7 +101,7 @@ func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string
 	open := false
 	if m.InTx && s.dialect.ErrorEndsTx.Is() {
 		var lost error
-		if open, lost = behindSavepoint(ctx, c, ask); lost != nil {
+		if open, lost = withinSavepoint(ctx, c, ask); lost != nil {
 			return "", lost // no further query can be sent
 		}
 	}
@@ -114,9 +114,9 @@ func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string
 	return version, err
 }
 
-// behindSavepoint sets a savepoint, calls do, and rolls back to the savepoint, if a transaction is open: so an error in
+// withinSavepoint sets a savepoint, calls do, and rolls back to the savepoint, if a transaction is open: so an error in
 // do doesn't end the transaction. open reports whether a transaction was open; otherwise do wasn't called.
-func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err error) {
+func withinSavepoint(ctx context.Context, c Conn, do func()) (open bool, err error) {
 	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
 	case dberr.SQLState(err) == dberr.NoActiveTransaction:
 		return false, nil
@@ -132,21 +132,21 @@ func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err err
 	return true, nil
 }
 
-// proves reports whether err is the error of [Raising], and returns the text after the mark. An error that also quotes
-// the statement proves nothing: any other error of a guarded statement would then quote the guard's mark.
-func proves(d *Dialect, err error) (detail string, ok bool) {
+// probeDetail reports whether err is the error of [Throwing], and returns the text after the mark. An error that also
+// quotes the statement proves nothing: any other error of a guarded statement would then quote the guard's mark.
+func probeDetail(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false
 	}
-	text, ok := d.Text.Raised(err)
-	_, detail, found := strings.Cut(text, mark)
-	quotes := strings.Count(text, mark[len(mark)/2:]) > 1
+	text, ok := d.Text.Thrown(err)
+	_, detail, found := strings.Cut(text, canaryMarker)
+	quotes := strings.Count(text, canaryMarker[len(canaryMarker)/2:]) > 1
 	return detail, ok && found && !quotes
 }
 
-// isAnswer reports whether an error other than the canary's is the server's response to the statement, rather than
+// isResponse reports whether an error other than the canary's is the server's response to the statement, rather than
 // caused by the context, the connection or the transaction.
-func isAnswer(ctx context.Context, err error) bool {
+func isResponse(ctx context.Context, err error) bool {
 	return (dberr.SQLState(err) != "" || isResult(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
 		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
 }
@@ -161,5 +161,5 @@ func isResult(err error) bool {
 // errors differ.
 func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
-// ErrNoFacts is the error of [Dialect].ReadProof if it can't read the facts.
-var ErrNoFacts = errors.New("sqlfence: the server's answer can't be read")
+// ErrUnreadable is the error of [Dialect].ReadProbe if it can't read the facts.
+var ErrUnreadable = errors.New("sqlfence: the server's answer can't be read")

@@ -81,7 +81,7 @@ func TestNoAnswerIsNoRefusal(t *testing.T) {
 		if asked := strings.Join(test.server.asked, " "); asked != test.asked {
 			t.Errorf("%s: asked %s, want %s", test.name, asked, test.asked)
 		}
-		if s.proven {
+		if s.throws {
 			t.Errorf("%s: it is proven", test.name)
 		}
 	}

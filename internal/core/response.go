@@ -10,21 +10,21 @@ import (
 // An adapter, which implements [Call] and [Link] for database/sql or pgx, inspects the response to a guarded execution
 // by the methods below.
 
-// Link returns the connection that the execution is sent on.
-func (e *Execution) Link() Link { return e.conn.link }
+// Adapter returns the connection that the execution is sent on.
+func (e *Execution) Adapter() ConnAdapter { return e.conn.adapter }
 
 // Sent returns the request to the base driver. [Call.Prepare] may set the request's Stmt.
 func (e *Execution) Sent() *Request { return &e.sent }
 
-// Given returns the number of the application's arguments. All further arguments of Sent are the guard's.
-func (e *Execution) Given() int { return len(e.read.Args) }
+// ArgCount returns the number of the application's arguments. All further arguments of Sent are the guard's.
+func (e *Execution) ArgCount() int { return len(e.read.Args) }
 
 // Explain returns the application's error if an operation for the execution, with ctx, failed with err.
 func (e *Execution) Explain(ctx context.Context, err error) error { return e.conn.Explain(ctx, err) }
 
-// Raised reports whether the guard or a seal threw err.
-func (e *Execution) Raised(err error) bool {
-	_, raised := e.classify(err)
+// ThrownByGuard reports whether the guard or a seal threw err.
+func (e *Execution) ThrownByGuard(err error) bool {
+	_, raised := e.classifyError(err)
 	return raised
 }
 
@@ -65,7 +65,7 @@ func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error
 		return e.gone(ctx)
 	case err == nil || end:
 		return nil
-	case e.Observes() || e.Raised(err):
+	case e.Observes() || e.ThrownByGuard(err):
 		return err
 	}
 	return nil
@@ -76,18 +76,18 @@ func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error
 func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ error, refused bool) {
 	e.conn.FollowRollback(err)
 	if again {
-		typed, _ := e.classify(err)
+		typed, _ := e.classifyError(err)
 		return e.conn.Explain(ctx, typed), true
 	}
-	typed, raised := e.answered(ctx, e.outdated(err))
+	typed, raised := e.outcomeError(ctx, e.outdated(err))
 	typed = e.conn.Explain(ctx, typed)
 	e.reportFailure(ctx, typed)
 	return typed, raised
 }
 
-// Answered reports whether err is a database error other than a constraint violation.
-func (e *Execution) Answered(err error) bool {
-	return e.conn.settings.profile.Answers.Answered(err) && !dberr.IsConstraint(err)
+// IsResponse reports whether err is a database error other than a constraint violation.
+func (e *Execution) IsResponse(err error) bool {
+	return e.conn.settings.profile.Errors.IsResponse(err) && !dberr.IsConstraint(err)
 }
 
 // Spare returns the sent argument list to the connection, which reuses it for the next execution.

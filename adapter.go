@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-var _ core.Link = (*link)(nil)
+var _ core.ConnAdapter = (*connAdapter)(nil)
 
-// A link adapts the base driver's connection for the core.
-type link struct {
+// A connAdapter adapts the base driver's connection for the core.
+type connAdapter struct {
 	basedriver.Liveness
 	base     driver.Conn
 	prepared basedriver.Prepared // by name
@@ -23,8 +23,8 @@ type link struct {
 	settings *core.Settings
 }
 
-func newLink(s *core.Settings, base driver.Conn) *link {
-	l := &link{base: base, cache: newStmtCache(s, base), settings: s}
+func newConnAdapter(s *core.Settings, base driver.Conn) *connAdapter {
+	l := &connAdapter{base: base, cache: newStmtCache(s, base), settings: s}
 	if s.Remote() {
 		l.Liveness = basedriver.NewLiveness(base)
 		l.prepared = l.Liveness.Prepared()
@@ -32,8 +32,8 @@ func newLink(s *core.Settings, base driver.Conn) *link {
 	return l
 }
 
-// Exec implements core.Link.
-func (l *link) Exec(ctx context.Context, query string) error {
+// Exec implements core.ConnAdapter.
+func (l *connAdapter) Exec(ctx context.Context, query string) error {
 	_, err := basedriver.Exec(ctx, l.base, query, nil)
 	if !basedriver.IsSkip(err) {
 		return err
@@ -46,8 +46,8 @@ func (l *link) Exec(ctx context.Context, query string) error {
 	return basedriver.Closing(s.Close, err)
 }
 
-// Query implements core.Link: it returns the rows as texts, and NULL as an empty text.
-func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
+// Query implements core.ConnAdapter: it returns the rows as texts, and NULL as an empty text.
+func (l *connAdapter) Query(ctx context.Context, query string) ([][]string, error) {
 	rows, err := basedriver.Query(ctx, l.base, query, l.Unprepared())
 	if basedriver.IsSkip(err) {
 		s, failed := basedriver.Prepare(ctx, l.base, query)
@@ -87,8 +87,8 @@ func valueTexts(row []driver.Value) []string {
 	return texts
 }
 
-// Rewrite implements core.Link.
-func (l *link) Rewrite(
+// Rewrite implements core.ConnAdapter.
+func (l *connAdapter) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
 	to, refused, err = o.Rewrite(ctx, l.base, query, args)
@@ -101,25 +101,25 @@ func (l *link) Rewrite(
 	return to, refused, err
 }
 
-// Misplaces implements core.Link.
-func (l *link) Misplaces(r core.Request, rows bool) string {
+// Misplaces implements core.ConnAdapter.
+func (l *connAdapter) Misplaces(r core.Request, rows bool) string {
 	if r.Stmt == nil && l.settings.Misplaces(r.Query, r.Args, rows) {
 		return core.NeedsPlaces
 	}
 	return ""
 }
 
-// Keeps implements core.Link.
-func (l *link) Keeps(query string, p *rewrite.Plan, rows bool) bool {
+// Keeps implements core.ConnAdapter.
+func (l *connAdapter) Keeps(query string, p *rewrite.Plan, rows bool) bool {
 	c := &l.cache
-	return c.size > 0 && p.Alone && (c.rows || !p.Rows && !rows) && len(query) <= maxKeptText
+	return c.size > 0 && p.Alone && (c.rows || !p.Rows && !rows) && len(query) <= maxCachedText
 }
 
-// Follow implements core.Link.
-func (l *link) Follow(query string) { l.cache.follow(query) }
+// Follow implements core.ConnAdapter.
+func (l *connAdapter) Follow(query string) { l.cache.follow(query) }
 
-// Follows implements core.Link.
-func (l *link) Follows(query string) bool { return l.cache.size > 0 && session.Changes(query) }
+// Follows implements core.ConnAdapter.
+func (l *connAdapter) Follows(query string) bool { return l.cache.size > 0 && session.Changes(query) }
 
-// Close implements core.Link.
-func (l *link) Close() error { return l.base.Close() }
+// Close implements core.ConnAdapter.
+func (l *connAdapter) Close() error { return l.base.Close() }

@@ -2,19 +2,19 @@ package sqltext
 
 import "strings"
 
-// Pieces are the fragments that a statement's template names in braces: {now}, {micros expires_at}. The text after the
-// name is the argument of a [Func], and may contain braces. A brace that no lower-case letter follows is text.
+// Fragments are the fragments that a statement's template names in braces: {now}, {micros expires_at}. The text after
+// the name is the argument of a [Func], and may contain braces. A brace that no lower-case letter follows is text.
 //
 // Every statement has {ledger}, {now}, {after ticks}, {micros time}, {start}, {epoch}, {floor} and {served}, for a
 // lease's row {alive row} and {live row}, and the fragments of its dialect.
-type Pieces map[string]Piece
+type Fragments map[string]Fragment
 
-// A Piece is the meaning of a name in a template: [SQL], [Raw], [Func] or an argument, from [Value].
-type Piece interface {
-	write(b *Builder, argument string, known []Pieces)
+// A Fragment is the meaning of a name in a template: [SQL], [Raw], [Func] or an argument, from [Value].
+type Fragment interface {
+	write(b *Builder, argument string, known []Fragments)
 }
 
-// SQL is a template in which names in braces stand for pieces.
+// SQL is a template in which names in braces stand for fragments.
 type SQL string
 
 // Raw is text that is inserted unchanged, such as a quoted name.
@@ -26,29 +26,29 @@ type Func func(argument string) string
 type value struct{ any }
 
 // Value is an argument, which is sent separately from the SQL; each use has a placeholder.
-func Value(v any) Piece { return value{v} }
+func Value(v any) Fragment { return value{v} }
 
-func (p SQL) write(b *Builder, _ string, known []Pieces)     { b.expand(string(p), known) }
-func (p Raw) write(b *Builder, _ string, _ []Pieces)         { b.WriteString(string(p)) }
-func (p Func) write(b *Builder, argument string, _ []Pieces) { b.WriteString(p(argument)) }
-func (p value) write(b *Builder, _ string, _ []Pieces)       { b.Arg(p.any) }
+func (p SQL) write(b *Builder, _ string, known []Fragments)     { b.expand(string(p), known) }
+func (p Raw) write(b *Builder, _ string, _ []Fragments)         { b.WriteString(string(p)) }
+func (p Func) write(b *Builder, argument string, _ []Fragments) { b.WriteString(p(argument)) }
+func (p value) write(b *Builder, _ string, _ []Fragments)       { b.Arg(p.any) }
 
 // Render writes a statement. A query is [Whole]. See [Builder.SQL].
-func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []any) {
+func Render(d Dialect, text string, pieces ...Fragments) (statement string, args []any) {
 	b := Builder{Dialect: d}
 	b.SQL(text, pieces...)
 	return Whole(d, b.String()), b.Args()
 }
 
-// SQL writes a template, in which names in braces stand for pieces. The first map with a name decides, and the
+// SQL writes a template, in which names in braces stand for fragments. The first map with a name decides, and the
 // dialect's vocabulary is last. An unknown name panics: programmers write templates, never users.
-func (b *Builder) SQL(text string, pieces ...Pieces) {
-	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.Facts().Vocabulary))
+func (b *Builder) SQL(text string, pieces ...Fragments) {
+	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.Capabilities().Vocabulary))
 }
 
-func (b *Builder) expand(text string, known []Pieces) {
+func (b *Builder) expand(text string, known []Fragments) {
 	for {
-		before, inner, after, found := cutPiece(text)
+		before, inner, after, found := cutFragment(text)
 		b.WriteString(before)
 		if !found {
 			return
@@ -60,7 +60,7 @@ func (b *Builder) expand(text string, known []Pieces) {
 }
 
 // argument expands the argument of a Func. The arguments of its placeholders are added to b.
-func (b *Builder) argument(text string, known []Pieces) string {
+func (b *Builder) argument(text string, known []Fragments) string {
 	if strings.IndexByte(text, '{') < 0 {
 		return text
 	}
@@ -70,7 +70,7 @@ func (b *Builder) argument(text string, known []Pieces) string {
 	return inner.String()
 }
 
-func find(name string, known []Pieces) Piece {
+func find(name string, known []Fragments) Fragment {
 	for _, pieces := range known {
 		if p, ok := pieces[name]; ok {
 			return p
@@ -79,8 +79,8 @@ func find(name string, known []Pieces) Piece {
 	panic("sqltext: no piece is named {" + name + "}")
 }
 
-// cutPiece finds the first piece of text, and returns the inside of its braces.
-func cutPiece(text string) (before, inner, after string, found bool) {
+// cutFragment finds the first fragment of text, and returns the inside of its braces.
+func cutFragment(text string) (before, inner, after string, found bool) {
 	for start := 0; start+1 < len(text); start++ {
 		if text[start] != '{' || text[start+1] < 'a' || text[start+1] > 'z' {
 			continue

@@ -2,9 +2,9 @@ package dberr
 
 import "github.com/sqlfence/sqlfence/internal/fact"
 
-// Answers has the error classification of a database and its drivers: the state of the statement and the transaction
+// Classifier has the error classification of a database and its drivers: the state of the statement and the transaction
 // after an error. It also has the peculiarities of values.
-type Answers struct {
+type Classifier struct {
 	Remote       fact.Fact // the database uses a network connection that can be lost
 	CommitsAfter fact.Fact // after a rollback for a deadlock or the like, later statements commit separately
 	Unlocks      fact.Fact // a rollback to a savepoint releases the locks that were taken after the savepoint
@@ -15,9 +15,9 @@ type Answers struct {
 	// TimeType is the type of a column with a lock's time.
 	TimeType string
 
-	// Answered reports whether err is the database's response to a statement or COMMIT that failed and was undone. It
+	// IsResponse reports whether err is the database's response to a statement or COMMIT that failed and was undone. It
 	// returns false if the session ended with err.
-	Answered func(err error) bool
+	IsResponse func(err error) bool
 
 	// KeepsTx reports whether the transaction may still be open, in a session that continues, after a COMMIT or
 	// ROLLBACK that failed with err.
@@ -44,8 +44,8 @@ type Failure struct {
 	Aborts  bool // the statement said OR ABORT
 }
 
-// Never is a function of [Answers] that always returns false.
+// Never is a function of [Classifier] that always returns false.
 func Never[T any](T) bool { return false }
 
-// Nowhere is [Answers.EndsTx] for databases in which only COMMIT commits.
+// Nowhere is [Classifier.EndsTx] for databases in which only COMMIT commits.
 func Nowhere(_, _ string) bool { return false }

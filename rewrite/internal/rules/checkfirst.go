@@ -9,26 +9,26 @@ import (
 // If the ledger is checked only after the statement has locked its rows, a stale holder first gets the error of a
 // constraint that its row breaks. So the ledger is also checked before the first row, by a query without a lock. The
 // query raises if the snapshot has a newer token, and accepts any other token. The early check only improves the error
-// message. If there is no place for the early check, Plan.AsksLate is set.
+// message. If there is no place for the early check, Plan.ChecksLate is set.
 
-// asksTwice reports whether the ledger is checked before the target's first row, and again at the end.
-func (p writing) asksTwice() bool {
+// checksTwice reports whether the ledger is checked before the target's first row, and again at the end.
+func (p writing) checksTwice() bool {
 	return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()
 }
 
-// asksInMark reports whether the value of the fence column in the first of several inserted rows contains the ledger's
-// check.
-func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
-	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
+// checksInToken reports whether the value of the fence column in the first of several inserted rows contains the
+// ledger's check.
+func (p inserting) checksInToken(w *read.Write, ins *read.Insertion) bool {
+	return p.checksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
 		ins.Source == read.Values && !p.isBareRow(ins)
 }
 
-// askBeforeRows puts the ledger's check before the rows to insert.
+// checkBeforeRows puts the ledger's check before the rows to insert.
 //
 // A single bare row becomes a query with a condition, because a CASE would turn a value without a type into a text.
 // VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the OFFSET is
 // NULL, which skips no rows.
-func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
+func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // armCheck adds the check
 		return
 	}
@@ -51,24 +51,24 @@ func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 		p.insertText(at, "*/ WHERE ")
 		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
 		return
-	case p.insertion.asks, p.insertion.asked:
+	case p.insertion.tokenChecks, p.insertion.valueChecks:
 		return
 	}
-	p.plan.AsksLate = true
+	p.plan.ChecksLate = true
 }
 
-// askInValue puts the ledger's check before the first value of the first row that keeps its type inside a CASE. It acts
-// only on VALUES with several rows, or with values that aren't bare, and reports whether such a value exists.
-func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
+// checkInValue puts the ledger's check before the first value of the first row that keeps its type inside a CASE. It
+// acts only on VALUES with several rows, or with values that aren't bare, and reports whether such a value exists.
+func (p inserting) checkInValue(w *read.Write, ins *read.Insertion) bool {
 	values := w.Verb != read.Merge && ins.Source == read.Values && !ins.Rows.Empty()
-	if !values || p.isBareRow(ins) || p.insertion.asks || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {
+	if !values || p.isBareRow(ins) || p.insertion.tokenChecks || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {
 		return false
 	}
 	row := ins.Arms[0].Rows[0]
 	for n := 0; !p.Item(row, n).Empty(); n++ {
 		if v := p.Item(row, n); p.hasType(v) {
 			p.insert(p.Offset(v.Lo), render.OpBeforeRow, render.SetOf(render.RuleLedger), "")
-			p.insert(p.After(v.Hi), render.OpBehindRow, render.SetOf(render.RuleLedger), "")
+			p.insert(p.After(v.Hi), render.OpAfterRow, render.SetOf(render.RuleLedger), "")
 			return true
 		}
 	}
@@ -78,11 +78,11 @@ func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
 // limits reports whether the query of an INSERT may end with a clause that no OFFSET can follow. A query in brackets
 // and the clauses after the brackets form one query, unless UNION, INTERSECT or EXCEPT combines the query in brackets
 // with another query.
-func (p inserting) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
+func (p inserting) limits(rows lex.Range) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
 
 // endsLimited reports whether the query of an INSERT may end with one of the clauses. If a query in brackets is the
 // whole query, a LIMIT, OFFSET, FETCH or FOR inside the brackets counts like these clauses.
-func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
+func (p inserting) endsLimited(rows lex.Range, clauses ...string) bool {
 	bare, limited, combined := false, false, false
 	for i := rows.Lo; i < rows.Hi; i++ {
 		switch {
@@ -93,7 +93,7 @@ func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
 		case p.Word(i, "union", "intersect", "except"):
 			combined = true
 		case p.Tokens[i].Is('('):
-			in := lex.Span{Lo: i + 1, Hi: p.Tokens[i].Mate}
+			in := lex.Range{Lo: i + 1, Hi: p.Tokens[i].Mate}
 			limited = limited || !bare && !p.isItem(i) && p.endsLimited(in, "limit", "offset", "fetch", "for")
 			i = in.Hi
 		}
@@ -126,13 +126,13 @@ func (p inserting) isBareRow(ins *read.Insertion) bool {
 	}
 }
 
-// askInKeys adds the ledger's check to the parts column = value of a condition. SQLite looks such a value up in an
+// checkInKeys adds the ledger's check to the parts column = value of a condition. SQLite looks such a value up in an
 // index, and evaluates nothing else of the condition if the index has no row for the value. A constant is also compared
 // once before the condition, because SQLite finds the index of some rows by the constant.
-func (p writing) askInKeys(c read.Condition, at int32) {
+func (p writing) checkInKeys(c read.Condition, at int32) {
 	const most = 4 // each is a subquery more for SQLite to compile
 	ask := render.SetOf(render.RuleLedger)
-	for n, part := range p.conjuncts(c.Span) {
+	for n, part := range p.conjuncts(c.Range) {
 		if n == most {
 			return
 		}
@@ -141,12 +141,12 @@ func (p writing) askInKeys(c read.Condition, at int32) {
 		case !ok:
 		case p.Tokens[value.Lo].Kind == lex.Param:
 			p.insert(p.Offset(value.Lo), render.OpBeforeRow, ask, "")
-			p.insert(p.After(value.Hi), render.OpBehindRow, ask, "")
+			p.insert(p.After(value.Hi), render.OpAfterRow, ask, "")
 		default:
-			p.insertText(at, p.Source(lex.Span{Lo: part.Lo, Hi: value.Lo})+" ")
+			p.insertText(at, p.Source(lex.Range{Lo: part.Lo, Hi: value.Lo})+" ")
 			p.insert(at, render.OpBeforeRow, ask, "")
 			p.insertText(at, p.Source(value))
-			p.insert(at, render.OpBehindRow, ask, "")
+			p.insert(at, render.OpAfterRow, ask, "")
 			p.insertText(at, " AND ")
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Kept is a column of one of sqlfence's tables on MySQL.
-type Kept struct {
+// A Column is a column of one of sqlfence's tables on MySQL.
+type Column struct {
 	Name  string
 	Bytes int // the size of the column's type, varbinary; 0 if the type is bigint
 }
@@ -17,7 +17,7 @@ type Kept struct {
 // NULL; no rows without the table. Each of unique is a list, with commas, of columns that have to
 // be unique together. A text would be compared by its collation, a short column cut in silence
 // where sql_mode is empty, and an engine without transactions or locks of rows keeps nothing apart.
-func Unfit(table string, columns []Kept, unique ...string) string {
+func Unfit(table string, columns []Column, unique ...string) string {
 	text := Text.Text
 	// With the names of t in their place, MariaDB opens all tables of all databases for each subquery.
 	of := "table_schema = DATABASE() AND table_name = " + text(table) + " AND "

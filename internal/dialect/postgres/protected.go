@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// unseenText is the reason for refusing a function that runs dynamic SQL.
-const unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
+// dynamicText is the reason for refusing a function that runs dynamic SQL.
+const dynamicText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 	"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 
-// keptSetting returns the setting's name if token i names a setting that statements must not change: as an identifier,
-// quoted or not, or as a string.
-func keptSetting(t *lex.Scanned, i int32) string {
+// protectedSetting returns the setting's name if token i names a setting that statements must not change: as an
+// identifier, quoted or not, or as a string.
+func protectedSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
 	case ok && t.Tokens[i+1].Is('.'):
@@ -57,21 +57,21 @@ func runnerNames() (names []string) {
 	return names
 }
 
-// unseenSetting returns why the expression at token i may change a setting that the statement doesn't name; empty if
+// dynamicSetting returns why the expression at token i may change a setting that the statement doesn't name; empty if
 // it doesn't.
 //
 //	set_config(name, ...) | UPDATE pg_settings | query_to_xml(query, ...)
-func unseenSetting(t *lex.Scanned, i int32) string {
+func dynamicSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
 	case !ok:
 	case name == settingsView && isUpdated(t, i):
-		return sqltext.UnseenSetting
+		return sqltext.DynamicSetting
 	case !t.Tokens[i+1].Is('('):
 	case name == setConfig && !isShown(t, t.Item(arguments(t, i), 0)):
-		return sqltext.UnseenSetting
+		return sqltext.DynamicSetting
 	case runners[name] != nil && !runsShown(t, name, arguments(t, i)):
-		return unseenText
+		return dynamicText
 	}
 	return ""
 }
@@ -92,19 +92,21 @@ func settingArgument(t *lex.Scanned, i int32) (number int, ok bool) {
 }
 
 // arguments returns the range inside the brackets after token i.
-func arguments(t *lex.Scanned, i int32) lex.Span { return lex.Span{Lo: i + 2, Hi: t.Tokens[i+1].Mate} }
+func arguments(t *lex.Scanned, i int32) lex.Range {
+	return lex.Range{Lo: i + 2, Hi: t.Tokens[i+1].Mate}
+}
 
 // isShown reports whether an expression is one constant without escapes.
 //
 //	'text' | E'text' | $$text$$ | 'text'::text
-func isShown(t *lex.Scanned, s lex.Span) bool {
+func isShown(t *lex.Scanned, s lex.Range) bool {
 	s = withoutCast(t, s)
 	return s.Hi-s.Lo == 1 && t.Tokens[s.Lo].Kind == lex.Text && strings.IndexByte("'$eE", t.TokenText(s.Lo)[0]) >= 0 &&
 		strings.IndexByte(t.TokenText(s.Lo), '\\') < 0
 }
 
 // withoutCast returns an expression of one token without its cast to a text.
-func withoutCast(t *lex.Scanned, s lex.Span) lex.Span {
+func withoutCast(t *lex.Scanned, s lex.Range) lex.Range {
 	if s.Hi-s.Lo == 4 && t.Tokens[s.Lo+1].Is(':') && t.Tokens[s.Lo+2].Is(':') && t.Word(s.Lo+3, "text", "varchar") {
 		s.Hi = s.Lo + 1
 	}
@@ -112,7 +114,7 @@ func withoutCast(t *lex.Scanned, s lex.Span) lex.Span {
 }
 
 // runsShown reports whether the SQL that a function runs is constant and changes no setting.
-func runsShown(t *lex.Scanned, runner string, args lex.Span) bool {
+func runsShown(t *lex.Scanned, runner string, args lex.Range) bool {
 	if runner == "ts_rewrite" && t.Item(args, 2).Lo < args.Hi {
 		return true // three queries, and no text
 	}
@@ -146,7 +148,7 @@ func isUpdated(t *lex.Scanned, i int32) bool {
 }
 
 // catalogue lists the tables of pg_catalog, which superusers may write to, and the writable views of pg_catalog.
-// unseenSetting handles pg_settings.
+// dynamicSetting handles pg_settings.
 var catalogue = strings.Fields(`
 	pg_aggregate pg_am pg_amop pg_amproc pg_attrdef pg_attribute pg_auth_members pg_authid pg_cast pg_class
 	pg_collation pg_constraint pg_conversion pg_database pg_db_role_setting pg_default_acl pg_depend

@@ -12,10 +12,10 @@ import (
 // columns are the quoted names.
 type columns struct{ serial, by, since, expiry string }
 
-// lockPieces are the pieces of statements about a lock in the columns c.
-func lockPieces(d *spelling, c columns) sqltext.Pieces {
+// lockFragments are the pieces of statements about a lock in the columns c.
+func lockFragments(d *spelling, c columns) sqltext.Fragments {
 	holder := d.Convert(c.by, sqltext.Text)
-	return sqltext.Pieces{
+	return sqltext.Fragments{
 		"serial": sqltext.Raw(c.serial), "by": sqltext.Raw(c.by), "since": sqltext.Raw(c.since),
 		"expiry": sqltext.Raw(c.expiry),
 
@@ -24,7 +24,7 @@ func lockPieces(d *spelling, c columns) sqltext.Pieces {
 
 		// Conditions, never NULL. Free: no holder is named. Live: one is, and the lock hasn't lapsed. Mine: {user} is
 		// named. Open: {user} may take the lock.
-		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""), d.Facts().BuiltIn)),
+		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""), d.Capabilities().BuiltIn)),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
@@ -52,8 +52,8 @@ const (
 	setExpiry = "{expiry} = {after {bigint {ttl}}}"
 )
 
-func (t *Table) newPieces() sqltext.Pieces {
-	p := lockPieces(&t.dialect.spelling, t.columns)
+func (t *Table) newFragments() sqltext.Fragments {
+	p := lockFragments(&t.dialect.spelling, t.columns)
 	p["table"] = sqltext.Raw(t.quoted)
 	p["tablename"] = sqltext.Value(t.name)
 	p["noholder"] = sqltext.Value(t.noHolder)
@@ -84,14 +84,16 @@ func (t *Table) newPieces() sqltext.Pieces {
 }
 
 // render writes a statement with t's pieces, the values of a row's key, and others.
-func (t *Table) render(text string, key []any, others sqltext.Pieces) (string, []any) {
-	return sqltext.Render(t.dialect, text, others, keyPieces(key), t.pieces)
+func (t *Table) render(text string, key []any, others sqltext.Fragments) (string, []any) {
+	return sqltext.Render(t.dialect, text, others, keyFragments(key), t.fragments)
 }
 
-func (t *Table) userPiece(id driver.Value) sqltext.Piece { return sqltext.Value(t.dialect.user(id)) }
+func (t *Table) userFragment(id driver.Value) sqltext.Fragment {
+	return sqltext.Value(t.dialect.user(id))
+}
 
-func keyPieces(key []any) sqltext.Pieces {
-	p := make(sqltext.Pieces, len(key))
+func keyFragments(key []any) sqltext.Fragments {
+	p := make(sqltext.Fragments, len(key))
 	for i, value := range key {
 		p[fmt.Sprint("key", i)] = sqltext.Value(value)
 	}

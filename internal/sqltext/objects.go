@@ -54,8 +54,8 @@ func OwnsSetting(name string) bool {
 	})
 }
 
-// UnseenSetting is the reason for refusing a statement that may change a setting that guards depend on.
-const UnseenSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from " +
+// DynamicSetting is the reason for refusing a statement that may change a setting that guards depend on.
+const DynamicSetting = "it may change a setting that its text doesn't show, such as one that keeps triggers from " +
 	"firing; write the name of the setting as a constant, or pass one with a dot as an argument; or run it under " +
 	"Bypass"
 
@@ -69,8 +69,8 @@ func IsApplicationSetting(name string) bool {
 		!strings.HasPrefix(strings.ToLower(name), OwnPrefix+".")
 }
 
-// SeenVariable is the variable in which the triggers of MySQL's seals remember the compared token.
-const SeenVariable = "sqlfence_seen"
+// ComparedVariable is the variable in which the triggers of MySQL's seals remember the compared token.
+const ComparedVariable = "sqlfence_seen"
 
 // Objects that a PostgreSQL database may have in addition to the ledger's table: see package
 // internal/dialect/postgres.
@@ -82,17 +82,17 @@ const (
 	// LedgerTrigger is the name of the trigger for changed rows, and of its function.
 	LedgerTrigger = "sqlfence_turn_v1"
 
-	// LedgerFloorTrigger is the name of the trigger for names that get their first token, and of its function.
-	LedgerFloorTrigger = "sqlfence_floor_v1"
+	// LedgerBoundTrigger is the name of the trigger for names that get their first token, and of its function.
+	LedgerBoundTrigger = "sqlfence_floor_v1"
 
 	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the function of LedgerTrigger.
 	LedgerTruncateTrigger = "sqlfence_kept_v1"
 
-	// LedgerKept is the SQLSTATE of the triggers' refusal to decrease or delete a token.
-	LedgerKept = "FTL01"
+	// LedgerRefusal is the SQLSTATE of the triggers' refusal to decrease or delete a token.
+	LedgerRefusal = "FTL01"
 
-	// LedgerKeptState is the SQLSTATE of the refusals of MySQL's triggers.
-	LedgerKeptState = "45L01"
+	// LedgerRefusalState is the SQLSTATE of the refusals of MySQL's triggers.
+	LedgerRefusalState = "45L01"
 )
 
 // Padding follows the text of a raise in MySQL's message, in full or cut.

@@ -16,28 +16,29 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-var _ core.Link = (*link)(nil)
+var _ core.ConnAdapter = (*connAdapter)(nil)
 
-// A link adapts pgx's connection for the core.
-type link struct {
+// A connAdapter adapts pgx's connection for the core.
+type connAdapter struct {
 	basedriver.Liveness
 	conn     *pgx.Conn
 	prepared basedriver.Prepared
 	session  *session
 }
 
-func newLink(c *pgx.Conn, s *session) *link {
+func newConnAdapter(c *pgx.Conn, s *session) *connAdapter {
 	prepared, _ := basedriver.PreparedOn(c) // New has looked
-	return &link{Liveness: basedriver.LivenessOf(c.PgConn().Conn(), c, c.Ping), conn: c, prepared: prepared, session: s}
+	return &connAdapter{Liveness: basedriver.LivenessOf(c.PgConn().Conn(), c, c.Ping), conn: c,
+		prepared: prepared, session: s}
 }
 
-func (l *link) Exec(ctx context.Context, query string) error {
+func (l *connAdapter) Exec(ctx context.Context, query string) error {
 	_, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
 	return err
 }
 
 // Query returns the rows as texts, and NULL as an empty text.
-func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
+func (l *connAdapter) Query(ctx context.Context, query string) ([][]string, error) {
 	results, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 }
 
 // Rewrite runs the rewriter once, because a second run might return a different statement.
-func (l *link) Rewrite(
+func (l *connAdapter) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
 	to, refused, err = o.Rewrite(ctx, l.conn, query, args)
@@ -79,23 +80,23 @@ func isOption(v any) bool {
 }
 
 // Keeps reports false, because pgx keeps statements itself.
-func (l *link) Keeps(string, *rewrite.Plan, bool) bool { return false }
+func (l *connAdapter) Keeps(string, *rewrite.Plan, bool) bool { return false }
 
-func (l *link) Follow(string)       {}
-func (l *link) Follows(string) bool { return false }
+func (l *connAdapter) Follow(string)       {}
+func (l *connAdapter) Follows(string) bool { return false }
 
 // closing bounds the end of a session. pgx waits for the server to close the connection.
 const closing = time.Second
 
-func (l *link) Close() error {
+func (l *connAdapter) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	return l.conn.Close(ctx)
 }
 
-// Alive implements core.Link. Data that arrives on a busy connection is a response, so a busy connection counts as
-// alive.
-func (l *link) Alive(ctx context.Context) bool {
+// Alive implements core.ConnAdapter. Data that arrives on a busy connection is a response, so a busy connection counts
+// as alive.
+func (l *connAdapter) Alive(ctx context.Context) bool {
 	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
 }
 
@@ -131,7 +132,7 @@ func (s *session) request(text string, args []any, room []driver.NamedValue) (co
 	s.follow()
 	r := core.Request{Query: text, Args: named(room, args)}
 	if !rewrites(args) {
-		if behind, ok := s.link.prepared.Text(text); ok && behind != text {
+		if behind, ok := s.adapter.prepared.Text(text); ok && behind != text {
 			r.Query, r.Stmt = behind, byName{text, behind}
 		}
 	}
@@ -139,7 +140,7 @@ func (s *session) request(text string, args []any, room []driver.NamedValue) (co
 }
 
 // text returns the text for pgx: the name, if nothing was added to its statement.
-func (l *link) text(r core.Request) (string, error) {
+func (l *connAdapter) text(r core.Request) (string, error) {
 	if by, ok := r.Stmt.(byName); ok && by.text == r.Query && r.Escapes == lex.EscapesUnknown {
 		return by.name, nil
 	}
@@ -147,7 +148,7 @@ func (l *link) text(r core.Request) (string, error) {
 }
 
 // isNoName refuses SQL that is the name of a different prepared statement.
-func (l *link) isNoName(text string) error {
+func (l *connAdapter) isNoName(text string) error {
 	if behind, ok := l.prepared.Text(text); ok && behind != text {
 		return &sqlfence.UnguardableError{Offset: -1,
 			Reason: "a prepared statement has this text as its name, and pgx would " +
@@ -158,7 +159,7 @@ func (l *link) isNoName(text string) error {
 
 // Misplaces refuses a statement if pgx, in the simple protocol, would write arguments to places where the server reads
 // no placeholder, such as in a string: a value could end the string and begin another statement.
-func (l *link) Misplaces(r core.Request, _ bool) string {
+func (l *connAdapter) Misplaces(r core.Request, _ bool) string {
 	simple, args := l.session.simple, r.Args
 	for len(args) > 0 && isOption(args[0].Value) {
 		if mode, ok := args[0].Value.(pgx.QueryExecMode); ok {
