@@ -32,7 +32,6 @@ func newConnAdapter(s *core.Settings, base driver.Conn) *connAdapter {
 	return l
 }
 
-// Exec implements core.ConnAdapter.
 func (l *connAdapter) Exec(ctx context.Context, query string) error {
 	_, err := basedriver.Exec(ctx, l.base, query, nil)
 	if !basedriver.IsSkip(err) {
@@ -87,7 +86,6 @@ func valueTexts(row []driver.Value) []string {
 	return texts
 }
 
-// Rewrite implements core.ConnAdapter.
 func (l *connAdapter) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
@@ -101,7 +99,6 @@ func (l *connAdapter) Rewrite(
 	return to, refused, err
 }
 
-// Misplaces implements core.ConnAdapter.
 func (l *connAdapter) Misplaces(r core.Request, rows bool) string {
 	if r.Stmt == nil && l.settings.Misplaces(r.Query, r.Args, rows) {
 		return core.NeedsPlaces
@@ -109,17 +106,13 @@ func (l *connAdapter) Misplaces(r core.Request, rows bool) string {
 	return ""
 }
 
-// Keeps implements core.ConnAdapter.
 func (l *connAdapter) Keeps(query string, p *rewrite.Plan, rows bool) bool {
 	c := &l.cache
 	return c.size > 0 && p.Alone && (c.rows || !p.Rows && !rows) && len(query) <= maxCachedText
 }
 
-// Follow implements core.ConnAdapter.
 func (l *connAdapter) Follow(query string) { l.cache.follow(query) }
 
-// Follows implements core.ConnAdapter.
 func (l *connAdapter) Follows(query string) bool { return l.cache.size > 0 && session.Changes(query) }
 
-// Close implements core.ConnAdapter.
 func (l *connAdapter) Close() error { return l.base.Close() }

@@ -70,7 +70,6 @@ func prepared(ctx context.Context, r core.Request) (driver.Stmt, error) {
 	return nil, nil
 }
 
-// Send implements core.Call.
 func (execCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (driver.Result, error) {
 	s, err := prepared(ctx, r)
 	switch {
@@ -82,7 +81,6 @@ func (execCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (d
 	return basedriver.Exec(ctx, l.(*connAdapter).base, r.Query, r.Args)
 }
 
-// Inspect implements core.Call.
 func (execCall) Inspect(ctx context.Context, e *core.Execution, res driver.Result) (driver.Result, error) {
 	return res, e.InspectResult(ctx, res)
 }
@@ -100,7 +98,6 @@ func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result
 	return res, nil
 }
 
-// Send implements core.Call.
 func (queryCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (driver.Rows, error) {
 	s, err := prepared(ctx, r)
 	switch {
@@ -131,7 +128,6 @@ func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Row
 	return nil, basedriver.Closing(rows.Close, refused)
 }
 
-// Finish implements core.Call.
 func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows, err error) (driver.Rows, error) {
 	if failed, ok := rows.(failedRows); ok && err != nil {
 		failed.err = err

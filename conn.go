@@ -70,7 +70,6 @@ func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Fo
 // A resetter keeps the pool from handing out a finished connection.
 type resetter struct{ conn *conn }
 
-// ResetSession implements driver.SessionResetter.
 func (r resetter) ResetSession(ctx context.Context) error {
 	if r.conn.state.Finished() {
 		return driver.ErrBadConn
@@ -81,12 +80,10 @@ func (r resetter) ResetSession(ctx context.Context) error {
 // A validator keeps the pool from taking back a finished connection.
 type validator struct{ conn *conn }
 
-// IsValid implements driver.Validator.
 func (v validator) IsValid() bool {
 	return !v.conn.state.Finished() && v.conn.adapter.base.(driver.Validator).IsValid()
 }
 
-// Close implements driver.Conn.
 func (c *conn) Close() error {
 	if c.state.IsClosed() {
 		return nil // a driver may not expect a second Close
@@ -106,17 +103,14 @@ func (c *conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Begin implements driver.Conn.
 func (c *conn) Begin() (driver.Tx, error) {
 	return c.BeginTx(context.Background(), driver.TxOptions{})
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	return c.adapter.sqlmw.begin(ctx, opts)
 }
 
-// Prepare implements driver.Conn.
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
@@ -144,7 +138,6 @@ func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
 	return s.withOptional(), nil
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if !basedriver.CanExec(c.adapter.base) {
 		return nil, driver.ErrSkip
@@ -152,7 +145,6 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return core.Execute(ctx, c.execution(query, args, false), core.Call[driver.Result](execCall{}))
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if !basedriver.CanQuery(c.adapter.base) {
 		return nil, driver.ErrSkip

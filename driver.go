@@ -124,7 +124,6 @@ type fencedDriver struct {
 // Settings implements fenced.Driver, for packages such as tokens that send SQL.
 func (d *fencedDriver) Settings() *core.Settings { return d.settings }
 
-// Open implements driver.Driver.
 func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	base, err := d.base.Open(dsn)
 	if err != nil {
@@ -167,7 +166,6 @@ type connector struct {
 	found  core.Found
 }
 
-// Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	base, err := c.base.Connect(ctx)
 	if err != nil {
@@ -176,7 +174,6 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.driver.fence(ctx, base, &c.found)
 }
 
-// Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return c.driver }
 
 // Close implements io.Closer; sql.DB.Close calls it.

@@ -13,19 +13,16 @@ import (
 // errorFactory turns the core's facts into this package's error types and log records.
 type errorFactory struct{}
 
-// Stale implements core.ErrorFactory.
 func (errorFactory) Stale(c core.Compared, err error) error {
 	return &StaleError{Table: c.Table, Token: Token(c.Token), Current: c.Current, gone: c.Gone,
 		refusedAsStale: refusedAsStale{err}}
 }
 
-// NotIssued implements core.ErrorFactory.
 func (errorFactory) NotIssued(c core.Compared, err error) error {
 	return &NotIssuedError{Table: c.Table, Token: Token(c.Token), Current: c.Current, claim: c.Claim,
 		refusedAsNotIssued: refusedAsNotIssued{err}}
 }
 
-// Unguardable implements core.ErrorFactory.
 func (errorFactory) Unguardable(u core.Unguarded, err error) error {
 	return &UnguardableError{
 		Table: u.Table, Column: u.Column, Server: u.Server, Reason: u.Reason, Offset: u.Offset,
@@ -33,7 +30,6 @@ func (errorFactory) Unguardable(u core.Unguarded, err error) error {
 	}
 }
 
-// Conflict implements core.ErrorFactory.
 func (errorFactory) Conflict(c core.Conflict, err error) error {
 	return &ConflictError{
 		Table: c.Table, Expected: c.Expected, Current: c.Current, Assigned: c.Assigned, claim: c.Claim,
@@ -41,18 +37,15 @@ func (errorFactory) Conflict(c core.Conflict, err error) error {
 	}
 }
 
-// Locked implements core.ErrorFactory.
 func (errorFactory) Locked(l core.Lock, anonymous bool, err error) error {
 	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous,
 		refusedAsLocked: refusedAsLocked{err}}
 }
 
-// Missing implements core.ErrorFactory.
 func (errorFactory) Missing(m setuperr.Missing, err error) error {
 	return &SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
 }
 
-// Sentinel implements core.ErrorFactory.
 func (errorFactory) Sentinel(err error) error {
 	for _, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
@@ -62,7 +55,6 @@ func (errorFactory) Sentinel(err error) error {
 	return nil
 }
 
-// Log implements core.ErrorFactory.
 func (errorFactory) Log(ctx context.Context, logger *slog.Logger, e core.Event, times int64) {
 	logEvent(ctx, logger, publicEvent(e), times)
 }

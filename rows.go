@@ -70,11 +70,8 @@ type failedRows struct {
 	err     error
 }
 
-// Columns implements driver.Rows.
 func (r failedRows) Columns() []string { return r.columns }
 
-// Next implements driver.Rows.
 func (r failedRows) Next([]driver.Value) error { return r.err }
 
-// Close implements driver.Rows.
 func (r failedRows) Close() error { return nil }

@@ -80,28 +80,23 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read l
 	return old.Close()
 }
 
-// Close implements driver.Stmt.
 func (s *stmt) Close() error { return s.base.Close() }
 
 // NumInput implements driver.Stmt. It counts the application's arguments.
 func (s *stmt) NumInput() int { return s.inputs }
 
-// Exec implements driver.Stmt.
 func (s *stmt) Exec(args []driver.Value) (driver.Result, error) {
 	return s.ExecContext(context.Background(), basedriver.Named(args))
 }
 
-// Query implements driver.Stmt.
 func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
 	return s.QueryContext(context.Background(), basedriver.Named(args))
 }
 
-// ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	return core.Execute(ctx, s.execution(args, false), core.Call[driver.Result](execCall{}))
 }
 
-// QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	return s.conn.query(ctx, s.execution(args, true))
 }
@@ -140,7 +135,6 @@ type convertingStmt struct{ *stmt }
 
 var _ driver.ColumnConverter = convertingStmt{}
 
-// ColumnConverter implements driver.ColumnConverter.
 func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
 	return s.base.(driver.ColumnConverter).ColumnConverter(s.place(i+1) - 1)
 }
