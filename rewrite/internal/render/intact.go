@@ -108,6 +108,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 func (c *check) scan(part string) (found []lex.Token, err *lex.Error) {
 	if part != c.scanned || len(c.sent) == 0 {
 		if found, err = lex.ScanPart(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0]); err != nil {
+			c.sent, c.scanned = c.sent[:0], "" // their memory was overwritten
 			return nil, err
 		}
 		c.sent, c.scanned = found, part
