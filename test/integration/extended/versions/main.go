@@ -19,7 +19,8 @@ import (
 )
 
 // packages prove the promises: each of them, on one driver a database.
-var packages = []string{"guarantees", "conformance", "concurrency", "ledger", "keys", "serials", "tokens", "lease", "sealed"}
+var packages = []string{"guarantees", "conformance", "concurrency", "ledger", "keys", "serials", "tokens", "lease",
+	"sealed", "hold"}
 
 func main() {
 	only := flag.String("only", "", "run on these servers only: \"postgresql 13, mysql 9.7\"")
