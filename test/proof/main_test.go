@@ -19,6 +19,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "where the storms begin")
 	rate   = flag.Float64("faults", 0.3, "how many faults there are: 1 is about 20 a second where there is a network")
 	docs   = flag.String("write", "", "folder of the docs, which get the results; none by default")
+	tables = flag.String("tables", "", "tables of the storms on sqlfence, separated by commas; all by default")
 	only   = flag.String("databases", "", "databases of the storms, separated by commas; all by default")
 )
 

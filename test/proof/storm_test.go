@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,8 +43,9 @@ func TestStorm(t *testing.T) {
 
 // over returns a storm that runs sqlfence on a database.
 func over(db *storm.Target, program string) *storm.Storm {
+	chosen := slices.DeleteFunc(slices.Clone(db.Tables), func(t history.Table) bool { return !listed(*tables, t.Name) })
 	return &storm.Storm{
-		Target: db, Program: inProcess(program, 6), Processes: 4, Tables: db.Tables, Ledger: history.Own,
+		Target: db, Program: inProcess(program, 6), Processes: 4, Tables: chosen, Ledger: history.Own,
 		Mix: storm.Everything, Faults: storm.Faults(db, faultRate()), Seed: *seed, TTL: db.TTL, Round: 30 * time.Second,
 	}
 }
@@ -183,7 +185,12 @@ var saving sync.Mutex
 // wanted skips the test unless the flag -databases is empty or names the database.
 func wanted(t *testing.T, name string) {
 	t.Helper()
-	if *only != "" && !strings.Contains(fmt.Sprint(",", *only, ","), ","+name+",") {
+	if !listed(*only, name) {
 		t.Skip("not asked for")
 	}
+}
+
+// listed reports whether the value of a flag is empty or has the name among its commas.
+func listed(flag, name string) bool {
+	return flag == "" || strings.Contains(fmt.Sprint(",", flag, ","), ","+name+",")
 }

@@ -45,6 +45,7 @@ var All = []Table{
 	{Name: "single", Mark: "fence", Rows: 4, Fence: true, Single: true},
 	{Name: "ledgered", Rows: 6, Ledger: true},
 	{Name: "held", Rows: 6, Ledger: true, Held: true},
+	{Name: "owned", Rows: 24, Ledger: true, Held: true, Keyed: true},
 	{Name: "leased", Mark: "fence", Rows: 24, Fence: true, Ledger: true, Keyed: true, Leased: true},
 	{Name: "adopted", Mark: "fence", Rows: 8, Fence: true, Ledger: true, Keyed: true, Foreign: true},
 	{Name: "removed", Mark: "fence", Rows: 6, Fence: true, Ledger: true, Deletes: true},

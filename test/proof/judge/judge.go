@@ -57,6 +57,7 @@ type Counts struct {
 	UnknownIn int // of those, the ones that had landed
 	Failed    int
 	Held      int
+	Holds     int // transactions with a call of Hold that were committed or refused as stale
 	Takeovers int // new tokens, leases and claims where there was an older one
 	Searched  int // rows that an order was searched for
 }
@@ -118,7 +119,7 @@ func (v *Verdict) Add(other Verdict) {
 func (c *Counts) Add(o Counts) {
 	c.Ops, c.Landed, c.Stale, c.Unknown = c.Ops+o.Ops, c.Landed+o.Landed, c.Stale+o.Stale, c.Unknown+o.Unknown
 	c.UnknownIn, c.Failed, c.Held = c.UnknownIn+o.UnknownIn, c.Failed+o.Failed, c.Held+o.Held
-	c.Takeovers, c.Searched = c.Takeovers+o.Takeovers, c.Searched+o.Searched
+	c.Holds, c.Takeovers, c.Searched = c.Holds+o.Holds, c.Takeovers+o.Takeovers, c.Searched+o.Searched
 }
 
 // New returns a judge for a storm from its beginning.

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/test/proof/fence"
 	"github.com/sqlfence/sqlfence/test/proof/history"
@@ -12,6 +13,9 @@ func (j *Judge) outcomes() {
 	c := &j.verdict.Counts
 	for id, op := range j.h.Ops {
 		c.Ops += max(1, len(op.Request.Steps))
+		if (op.Answer.Is == fence.OK || op.Answer.Is == fence.Stale) && j.holdsTx(op) {
+			c.Holds++
+		}
 		switch op.Answer.Is {
 		case fence.Stale:
 			c.Stale++
@@ -27,6 +31,14 @@ func (j *Judge) outcomes() {
 			j.outcome(op, j.landed[id])
 		}
 	}
+}
+
+// holdsTx reports whether a request is a transaction that Hold fences.
+func (j *Judge) holdsTx(op *history.Op) bool {
+	return slices.ContainsFunc(op.Request.Steps, func(s fence.Step) bool {
+		t := history.Find(j.h.Tables, s.Table)
+		return isWrite(op) && t != nil && t.Held
+	})
 }
 
 func (j *Judge) outcome(op *history.Op, landed int) {

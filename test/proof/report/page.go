@@ -122,7 +122,7 @@ func (t *table) String() string { return strings.TrimSuffix(t.Builder.String(), 
 // stormTable has a line for each database and server, with the runs on it.
 func stormTable(storms []Run) string {
 	t := newTable("database", "runs", "seeds", "hours", "operations", "a second", "faults", "landed", "refused as stale",
-		"no outcome (had landed)", "takeovers", "broken")
+		"no outcome (had landed)", "takeovers", "held transactions", "broken")
 	servers := make(map[string][]Run)
 	for _, r := range storms {
 		servers[r.Server] = append(servers[r.Server], r)
@@ -132,7 +132,7 @@ func stormTable(storms []Run) string {
 		c, faults, broken, seconds := sum(runs)
 		t.row(server, dates(runs), seeds(runs), fmt.Sprintf("%.1f", seconds/3600), count(c.Ops), count(int(float64(c.Ops)/max(seconds, 1))),
 			count(total(faults)), count(c.Landed), count(c.Stale), fmt.Sprintf("%s (%s)", count(c.Unknown), count(c.UnknownIn)),
-			count(c.Takeovers), count(broken))
+			count(c.Takeovers), count(c.Holds), count(broken))
 	}
 	return t.String()
 }
