@@ -40,7 +40,8 @@ func (cachedCall) Prepare(ctx context.Context, e *core.Execution) error {
 	return err
 }
 
-// Failed releases a cached statement that failed with err, and drops the statement if it may be the cause.
+// Failed releases a cached statement that failed with err. It drops the statement from the cache if the database
+// returned err for neither a guard nor a constraint: the cached statement may be the cause.
 func (cachedCall) Failed(e *core.Execution, err error) {
 	if k := release(e); k != nil && !e.ThrownByGuard(err) && e.IsResponse(err) {
 		e.Adapter().(*connAdapter).cache.drop(k)

@@ -15,16 +15,16 @@ import (
 //   - An INSERT needs no token.
 //   - An UPDATE that assigns the column takes rows over, and needs no token. If it doesn't increase the column of each
 //     row, it fails with a [ConflictError] that has Assigned set.
-//   - Other UPDATEs and DELETEs must present the row's claim by a token of [ClaimToken]. Another claim is [ErrStale], a
-//     row without a token [ErrOutOfScope].
+//   - Other UPDATEs and DELETEs must present the row's claim by a [ClaimToken]. A token with another value than the
+//     row's claim is [ErrStale], and a row that no token names is [ErrOutOfScope].
 func Claim(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.Claim, "Claim", column) }
 }
 
 // ClaimOf makes writes of a table, such as results of jobs, present the claim of a row of another table, which must be
-// registered under this name with [Claim]. All claims of the other table in the context must be current: another claim
-// than the row's, and the claim of a deleted row are [ErrStale]. Without a claim the write is [ErrNoFence]; a token
-// source isn't called. A takeover waits until the write has committed.
+// registered under this name with [Claim]. All claims of the other table in the context must be current: a claim that
+// its row doesn't have any more, or of a deleted row, is [ErrStale]. Without a claim the write is [ErrNoFence]; a token
+// source isn't called. A takeover of such a row waits until the write has committed.
 //
 // With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
 // Key("job_id")) a result without its job's claim is [ErrOutOfScope].

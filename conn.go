@@ -28,8 +28,8 @@ type conn struct {
 	plain   bool // for statements on no registered table, PrepareContext returns the base driver's statement
 }
 
-// newConn fences base. After the cancellation of a transaction's context database/sql keeps a connection only if it
-// implements SessionResetter and Validator. So the fenced connection implements each exactly if base does.
+// newConn fences base. After the cancellation of a transaction's context database/sql keeps only a connection that
+// implements SessionResetter and Validator. So the fenced connection implements each of the two exactly if base does.
 func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
 	l := newConnAdapter(s, base)
 	if err := f.Check(ctx, s, l); err != nil {
@@ -152,8 +152,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.query(ctx, c.execution(query, args, true))
 }
 
-// execution returns an execution of query. pgx executes the name of a prepared statement, which a hook of the pool may
-// have prepared, as that statement. So execution plans the named statement, and sends the SQL if a guard is needed.
+// execution returns an execution of query. If query is the name of a prepared statement, as of a pool's hook, pgx
+// executes that statement. So execution plans its SQL, and sends the SQL instead of the name if a guard is needed.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.adapter.prepared.Text(query); named && behind != query {

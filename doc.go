@@ -39,8 +39,9 @@
 // # Transactions
 //
 // A transaction keeps the tokens and the editor ([WithEditor]) of BeginTx's context. A statement uses the transaction's
-// tokens only if its own context carries no token, so Tx.Exec and Tx.Query need no change. A serial, a takeover and
-// [Bypass] apply to single statements. A transaction begun by the SQL statement BEGIN keeps nothing.
+// tokens only if its own context carries no token, so Tx.Exec and Tx.Query need no change. [WithSerial], [WithTakeover]
+// and [Bypass] apply only to statements with that context. A transaction begun by the SQL statement BEGIN keeps
+// nothing.
 //
 // # What it can't promise
 //

@@ -13,9 +13,9 @@ import (
 // EditLock refuses a write with a [LockedError] while another user is editing the row. Package rowlock keeps the lock
 // in three columns: by has the user's ID, since and expiry have times of the database's clock (docs/rowlock.md).
 //
-// [WithEditor] names the writing user. Without it, a write fails while any user holds the lock. Statements that change
-// the lock must run under [Bypass]. A table with EditLock alone needs no tokens. A stale token and a conflict of
-// serials are reported before the lock.
+// [WithEditor] names the writing user. Without it, a write of the row fails while any user holds the lock. Statements
+// that change the lock must run under [Bypass]. A table with EditLock alone needs no tokens. A stale token and a
+// conflict of serials are reported before the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *registration) {
 		if t.Rules.Lock != (guard.Lock{}) {

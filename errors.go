@@ -103,7 +103,7 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError has the details of an [ErrStale], except for a lease that its holder knows to be lost.
+// A StaleError has the details of an [ErrStale]. For a lease that its holder has lost, see LostError of package lease.
 type StaleError struct {
 	refusedAsStale
 

@@ -7,7 +7,7 @@ import "fmt"
 // [Ledger], all the context's tokens of the table must be current, even for rows that the statement doesn't reach.
 //
 // An INSERT must contain its keys as constants or arguments; see [UnfencedInserts] for generated keys. A write is
-// refused if it may change a row's key to another token's.
+// refused if it may give a row a key that another token covers.
 func Key(column string) Rule {
 	return func(t *registration) {
 		if first := t.Rules.Key; first != "" && column != "" && first != column {

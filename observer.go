@@ -25,8 +25,8 @@ type Event struct {
 
 	Sent string // the last statement sent; empty if none was sent
 
-	// Tables are the registered tables that the statement writes to, or the table of the error. Tables written without
-	// a token are in a separate Unfenced event.
+	// Tables are the registered tables that the statement writes to, or the table of the error. A Guarded event leaves
+	// out a table written without a token, which has a separate Unfenced event.
 	Tables []string
 
 	Tokens []Token // the compared tokens, in no particular order

@@ -95,7 +95,8 @@ func giveOnce(o *options, option, what string, to *string, text string) {
 }
 
 // WithMode sets the mode of tables without [InMode]; the default is [Enforce]. With Observe, writes to sqlfence's own
-// tables, and statements that are refused for no single table, are refused only if a table has InMode(Enforce).
+// tables, and statements such as dynamic SQL that may write to any table, are refused only if a table has
+// InMode(Enforce).
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -109,8 +110,8 @@ func WithMode(m Mode) Option {
 }
 
 // WithoutGuards sends every statement as under [Bypass], for migration tools that take no context. Its [Bypassed]
-// events have the context's Bypass reason or else reason. WithoutGuards overrides modes and token sources, so that it
-// can be added to the application's options for a separate database (docs/migrations.md).
+// events have the context's Bypass reason or else reason. WithoutGuards overrides modes and token sources: so a program
+// can open a second sql.DB for migrations with the application's options and this option (docs/migrations.md).
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
@@ -145,10 +146,10 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 	}
 }
 
-// WithLogger sets the logger (docs/telemetry.md) for refusals, would-be refusals and writes without a response (warn),
-// bypasses and raw access (info), and [Unfenced] writes (debug). By default only would-be refusals that no observer
-// receives are logged, with [slog.Default]. Repeated would-be refusals are counted in a line a minute. The last
-// WithLogger is used.
+// WithLogger sets the logger (docs/telemetry.md) for refusals, [WouldRefuse] events and writes without a response
+// (warn), bypasses and raw access (info), and [Unfenced] writes (debug). By default only WouldRefuse events that no
+// observer receives are logged, with [slog.Default]. If they repeat for a statement, a line each minute has their
+// number. The last WithLogger is used.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// guardedRows are the rows of a guarded query, or of any query in a transaction if its end must be noticed. After the
-// query has returned, the guard may still refuse a row, or the server may end the transaction.
+// guardedRows are the rows of a guarded query, or of any query in a transaction of guarded writes that an error among
+// the rows may end. After the query has returned, the guard may still refuse a row.
 type guardedRows struct {
 	ctx       context.Context // the query's
 	execution *core.Execution // nil for a query that isn't guarded

@@ -54,8 +54,8 @@ func Required() SerialOption {
 // WithSerial returns a context in which UPDATEs and DELETEs of tables with [Serial] apply only to rows at the version
 // that the caller has read. A statement that reaches another version fails with a [ConflictError]. A statement that
 // writes no row fails with [ErrGone] (docs/data/rules.md has the reasons), so WHERE should select the row by its key
-// alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A statement with an
-// ambiguous count of rows is [ErrUnguardable]. A negative serial is [ErrInvalid].
+// alone. A failed statement changes nothing. The comparison takes no round trip. A plain INSERT isn't compared. If it
+// would be unclear whether a row was written, the error is [ErrUnguardable]. A negative serial is [ErrInvalid].
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }

@@ -16,11 +16,11 @@ import (
 // slash. Unrequested names, two tokens of one name, and invalid tokens are [ErrNoFence] and [ErrInvalid].
 //
 // Without a token the write fails with ErrNoFence, unless [Optional] or [UnfencedInserts] allows it. ErrNoFence wraps
-// the source's error. A transaction fails with a [StaleError] if the source returns a newer token than before. Other
-// work must not continue under a newer token (docs/adopting.md).
+// the source's error. A transaction fails with a [StaleError] if the source returns a newer token than before. Outside
+// of a transaction sqlfence can't notice this: the program must end its work under the old token (docs/adopting.md).
 //
 // The source runs on the write's goroutine with its context. It must be fast and safe for concurrent use, and must not
-// use the write's connection or transaction. Neither side may change the other's slice.
+// use the write's connection or transaction. The source must not change names.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {

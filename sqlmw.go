@@ -29,8 +29,8 @@ type middleware interface {
 	driver.ConnBeginTx
 }
 
-// newInterceptor returns an interceptor for a single connection, because sqlmw doesn't pass the connection to an
-// interceptor.
+// newInterceptor returns an interceptor for one connection. Connections can't share an interceptor, because sqlmw
+// doesn't pass the connection to its methods.
 func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
 	i := &interceptor{state: state, base: base}
 	c, err := sqlmw.Driver(opened{base}, i).Open("")
@@ -46,7 +46,7 @@ func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
 }
 
 // opened is a driver that returns an open connection, so that sqlmw wraps a connector's connection. sqlmw intercepts
-// queries only of connections with a QueryContext; opened's QueryContext is never called.
+// queries only of a connection with a QueryContext. So opened has one, but ConnQueryContext is called instead.
 type opened struct{ driver.Conn }
 
 func (o opened) Open(string) (driver.Conn, error) { return o, nil }

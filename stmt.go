@@ -19,9 +19,9 @@ var (
 	_ driver.NamedValueChecker = (*stmt)(nil)
 )
 
-// stmt is a prepared statement that may need a guard. Only an execution has the token. So stmt holds the base driver's
-// statement for one form of the SQL, and prepares another form if an execution needs it. The default form, with a
-// token for each table as an argument, is never prepared again.
+// stmt is a prepared statement that may need a guard. Only an execution has the token. So stmt first prepares the form
+// of the SQL that most executions need, with one token for each table as an argument. If an execution needs another
+// form, stmt prepares that form, and keeps it instead.
 type stmt struct {
 	conn   *conn
 	query  string
@@ -62,8 +62,8 @@ func (s *stmt) current() *rewrite.Plan {
 	return s.plan
 }
 
-// use prepares base from text, with the guard's arguments added, unless base was prepared from text under the same
-// string settings.
+// use prepares text, with the guard's arguments in added, as base, unless base was prepared from text under the same
+// settings for string literals (read).
 func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read lex.Escapes) error {
 	if s.base != nil && s.text == text && s.read == read {
 		return nil

@@ -33,15 +33,15 @@ type cachedStmt struct {
 	dropped bool // while it was in use
 }
 
-// A cached statement may keep its SQL and the arguments of its last execution in memory.
+// A cached statement may keep its SQL and its last arguments in memory. Above these limits a statement isn't cached.
 const (
 	maxCachedText = 16 << 10 // bytes
 	maxCachedArgs = 64 << 10 // bytes, of all arguments together
 )
 
-// newStmtCache returns the cache of a connection to SQLite; for other databases the cache is empty. Without the option
-// the driver's default applies, unless the connection is a wrapper's, which could treat prepared statements
-// differently.
+// newStmtCache returns the cache of a connection to SQLite; for other databases the cache is empty. Without
+// [WithStatementCache] a known driver's default size applies. A connection of a wrapper then has no cache, because the
+// wrapper could treat prepared statements differently.
 func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 	d, direct := basedriver.Known(base)
 	most, rows := s.Statements(d)
@@ -51,8 +51,8 @@ func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 	return stmtCache{base: base, size: most, rows: rows, direct: direct, stmts: make(map[string]*list.Element)}
 }
 
-// take returns the prepared statement of text, and how the cache was used. It prepares text if necessary. The caller
-// must release the statement. It is nil if the cache can't be used at present.
+// take returns the prepared statement of text, which it prepares if necessary, and how the cache was used. The caller
+// must release the statement. Without an error, nil means that the caller must execute text unprepared.
 func (c *stmtCache) take(ctx context.Context, text string) (*cachedStmt, core.CacheUse, error) {
 	c.closeDropped()
 	if e := c.stmts[text]; e != nil {
@@ -124,9 +124,9 @@ func (c *stmtCache) closeDropped() {
 	c.dropped = c.dropped[:0]
 }
 
-// follow expires the cached statements before query is sent or prepared, if query may change their meaning: SQLite
-// executes some statements while preparing them. The database notices changes of tables, but not that a name means
-// another table now, or that the session has dropped its statements.
+// follow drops the cached statements before query is sent or prepared (SQLite executes some statements while preparing
+// them), if query may change what they mean. The database notices changes of tables, but not that a table's name now
+// means another table.
 func (c *stmtCache) follow(query string) {
 	if len(c.stmts) > 0 && session.Changes(query) {
 		c.expire()

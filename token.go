@@ -20,8 +20,8 @@ const (
 // A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the newer. The
 // zero Token means "no token".
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Functions normalize names to Unicode's
-// form C. Value is in 1..[MaxToken].
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor", which names a row of the ledger with
+// another purpose. Functions normalize names to Unicode's form C. Value is in 1..[MaxToken].
 type Token struct {
 	Name  string
 	Value int64
@@ -54,8 +54,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 // ParseToken parses the form of [Token.String]. The name may contain colons. Another form is [ErrInvalid]; for an
 // invalid name or value see [Token.Validate].
 func ParseToken(s string) (Token, error) {
-	// The bound comes first, so that an error never quotes a megabyte of input. Before normalisation a text is at most
-	// three times as long. Source: https://www.unicode.org/faq/normalization.html
+	// The length is checked first, so that an error never quotes a megabyte of input. A text before normalisation is at
+	// most three times as long as after it. Source: https://www.unicode.org/faq/normalization.html
 	if len(s) <= 3*core.MaxName+1+core.FenceDigits {
 		s = nfc.String(s)
 	}

@@ -121,13 +121,15 @@ func plain(args []driver.NamedValue) []any {
 	return all
 }
 
-// pgx executes the name of a prepared statement as that statement. So a name is planned as its statement, and no other
-// SQL may reach pgx as a name. The names come from the connection, because the pool's hooks also prepare statements.
+// If a string equals the name of a prepared statement, pgx executes that statement. So fencepgx plans the statement
+// instead of the name, and refuses SQL that equals the name of a different statement. It reads the names from pgx's
+// connection, because the pool's hooks also prepare statements.
 
 // byName is the Stmt of a request by a name.
 type byName struct{ name, text string }
 
-// request returns a request of a text or name, and its plan. room may have space for the arguments.
+// request returns a request, and its plan. text is SQL or the name of a prepared statement. room is a list to reuse for
+// the arguments.
 func (s *session) request(text string, args []any, room []driver.NamedValue) (core.Request, *rewrite.Plan) {
 	s.follow()
 	r := core.Request{Query: text, Args: named(room, args)}

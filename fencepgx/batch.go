@@ -61,7 +61,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 }
 
 // checkBegins checks the options of the transaction that a batch begins. pgx keeps its COMMIT statement in an
-// unexported field; its BEGIN statement is the batch's first statement.
+// unexported field. Its BEGIN statement is the batch's first statement, and is planned like the others.
 func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 	commit, ok := basedriver.BatchCommit(b)
 	switch {

@@ -66,7 +66,7 @@ func (s *session) raw() *pgx.Conn {
 func (c *Conn) Ping(ctx context.Context) error { return c.session.adapter.conn.Ping(ctx) }
 
 // Prepare prepares a statement by a name, or refuses one that can't be guarded. Exec, Query and batches of this
-// connection take the name for the statement, and guard it.
+// connection accept the name in place of the SQL, and guard the statement.
 func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
 	s := c.session
 	plan := s.state.Rewriter().Plan(sql)
@@ -172,7 +172,8 @@ func rewrites(args []any) bool {
 	return false
 }
 
-// follow records that the server reports no open transaction: a statement may have ended the transaction of Begin.
+// follow checks whether the server reports that no transaction is open, and records it: an executed COMMIT, for
+// example, may have ended the transaction of Begin.
 func (s *session) follow() {
 	if c := s.adapter.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
 		s.state.Idle()

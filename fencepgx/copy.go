@@ -12,8 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A COPY is planned as the INSERT of one of its rows. If the guard only adds a column and its value, the COPY gets the
-// same column, and the value in each row. Any other guard, such as the ledger's, has no place in a COPY.
+// A COPY is planned as the INSERT of one of its rows. If the guard of the INSERT only adds a column and its value, the
+// COPY gets the same column, and the value in each row. A COPY has no place for any other guard, such as the ledger's,
+// and is refused.
 
 // CopyFrom copies rows into a table. If a registered table has a fence column, and no other guard for new rows, each
 // row gets the token, and observers get the events of an INSERT. For another registered table the error is

@@ -34,8 +34,8 @@ type DB struct {
 var opened atomic.Int64
 
 // New puts the fence around a pool. It sends nothing. A nil pool, invalid options, another dialect than PostgreSQL, and
-// a version of pgx with unknown prepared statements are [sqlfence.ErrInvalid]; the error lists all faults of the
-// options.
+// a version of pgx in which fencepgx can't find the prepared statements are [sqlfence.ErrInvalid]. The error lists all
+// invalid options.
 //
 // The pool's hooks get connections without the fence. If a hook prepares a statement by name, the statement is guarded
 // when a DB executes it.
@@ -55,14 +55,14 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	over.SetMaxIdleConns(0) // the pool keeps idle connections and has the limit, which a listener must know
+	over.SetMaxIdleConns(0) // the pool keeps the idle connections
 	over.SetMaxOpenConns(int(pool.Config().MaxConns))
 	key := fmt.Sprintf("sqlfence %d", opened.Add(1))
 	return &DB{pool: pool, settings: settings, key: key, sql: over}, nil
 }
 
-// SQL returns the same database for database/sql, on the connections of the pool and with the same options: for
-// packages tokens, lease, rowlock and schema. Close closes it.
+// SQL returns a sql.DB on the connections of the pool, with the same options, for packages tokens, lease, rowlock and
+// schema. [DB.Close] closes it.
 func (db *DB) SQL() *sql.DB { return db.sql }
 
 // Close closes the pool. It waits until all connections are returned.
@@ -85,8 +85,8 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.AcquireFunc(ctx, func(c *Conn) error { return c.Ping(ctx) })
 }
 
-// Acquire returns a connection of the pool, which must be released. With verify.OnConnect a fault of the database is a
-// *verify.Error.
+// Acquire returns a connection of the pool, which must be released. If the option verify.OnConnect finds a wrong
+// registration, the error is a *verify.Error.
 func (db *DB) Acquire(ctx context.Context) (*Conn, error) {
 	if db.settings.ChecksConnections() && !db.verified.Load() {
 		if err := db.sql.PingContext(ctx); err != nil {
@@ -115,7 +115,7 @@ func (db *DB) AcquireFunc(ctx context.Context, f func(*Conn) error) error {
 const mostConns = 3
 
 // on calls do with a connection of the pool, and with another connection if the first was lost before anything was
-// sent. With keep, a successful do keeps the connection.
+// sent. If keep is set and do succeeds, the connection isn't released: the result of do must release it.
 func on[T any](ctx context.Context, db *DB, keep bool, do func(*Conn) (T, error)) (T, error) {
 	for turn := 1; ; turn++ {
 		c, err := db.Acquire(ctx)

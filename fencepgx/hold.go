@@ -70,9 +70,9 @@ type Beginner interface {
 // must read, each time, the data that it decides on, must have no effects outside of the transaction, and must not end
 // the transaction.
 //
-// ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked and a context's error aren't retried. Without an answer to a
-// commit, the error is [sqlfence.ErrUnknownOutcome]; of a DB only if the transaction had guarded statements or has
-// called [Hold].
+// ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked and a context's error aren't retried. If a commit gets no
+// response, the error is [sqlfence.ErrUnknownOutcome]; on a DB or Conn only if the transaction had guarded statements
+// or called [Hold].
 func Retry(ctx context.Context, db Beginner, fn func(ctx context.Context, tx pgx.Tx) error, opts ...pgx.TxOptions,
 ) error {
 	var with pgx.TxOptions

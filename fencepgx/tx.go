@@ -38,11 +38,11 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 	return &tx{conn: c, inner: inner, saved: new(int), release: release}, nil
 }
 
-// checkOptions refuses a write in the texts that begin or end the transaction, because pgx sends them without a guard,
-// and follows what these texts may change.
+// checkOptions refuses a write in the SQL that begins or ends the transaction, because pgx sends this SQL without a
+// guard. It also records that the SQL may change settings of the session.
 func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
-		// The statement of an EXECUTE may be prepared again before the transaction is committed.
+		// Any EXECUTE is refused, because its name may stand for another statement when the transaction is committed.
 		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || s.state.MayExecute(text) {
 			return &sqlfence.UnguardableError{Offset: -1,
 				Reason: "the transaction's options hold a statement that writes to a " +
@@ -124,7 +124,7 @@ type ending struct {
 func (e ending) Commit() error   { return e.inner.Commit(e.ctx) }
 func (e ending) Rollback() error { return e.inner.Rollback(e.ctx) }
 
-// Commit returns [sqlfence.ErrUnknownOutcome] if the COMMIT of a guarded write had no answer.
+// Commit returns [sqlfence.ErrUnknownOutcome] if the COMMIT of a guarded write got no response.
 func (t *tx) Commit(ctx context.Context) error {
 	if t.over() {
 		return pgx.ErrTxClosed
