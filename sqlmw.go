@@ -78,17 +78,14 @@ func (i *interceptor) ConnQueryContext(
 	return ctx, rowsFrom(ctx).base, nil
 }
 
-// RowsNext reads a row.
 func (i *interceptor) RowsNext(ctx context.Context, _ driver.Rows, dest []driver.Value) error {
 	return rowsFrom(ctx).next(dest)
 }
 
-// RowsClose closes the rows.
 func (i *interceptor) RowsClose(ctx context.Context, _ driver.Rows) error {
 	return rowsFrom(ctx).close()
 }
 
-// begin begins a transaction.
 func (i *interceptor) begin(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	return i.conn.BeginTx(ctx, opts)
 }
@@ -112,7 +109,6 @@ func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
 	return i.state.Commit(ctx, tx)
 }
 
-// TxRollback records the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
 	return i.state.Rollback(tx)
 }

@@ -183,7 +183,7 @@ func (b *Batch) End(ctx context.Context, err error) error {
 // commits reports whether a COMMIT of the batch commits guarded statements.
 func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.guardedTx }
 
-// failed is Answer for a guarded statement that failed with err.
+// failed is [Batch.errorOf] for a guarded statement that failed with err.
 func (q *queued) failed(ctx context.Context, err error) error {
 	q.conn.FollowRollback(err)
 	typed, raised := q.outcomeError(ctx, q.outdated(err))

@@ -24,7 +24,7 @@ func (e *Execution) outcomeError(ctx context.Context, err error) (error, bool) {
 	return typed, raised
 }
 
-// reported is classify. It also reports a refusal to observers, and explains any other error.
+// reported is classifyError. It also reports a refusal to observers, and explains any other error.
 func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.classifyError(err)
 	if !raised {

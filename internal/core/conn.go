@@ -23,11 +23,11 @@ type ConnAdapter interface {
 		ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 	) (to basedriver.Rewritten, refused string, err error)
 
-	// Misplaces returns why the driver may write an argument into the SQL string where the argument ends a string
-	// literal, so that an unplanned statement follows; empty if the driver doesn't.
+	// Misplaces returns a reason if the driver may write an argument into the SQL string where the argument could end a
+	// string literal and begin an unplanned statement; else the empty string. rows: the statement is a Query.
 	Misplaces(r Request, rows bool) string
 
-	// Keeps reports whether the adapter may cache the prepared statement. rows: the statement is a Query.
+	// Keeps reports whether the adapter may cache query's prepared statement. rows: the statement is a Query.
 	Keeps(query string, p *rewrite.Plan, rows bool) bool
 
 	// Follow drops the adapter's cached prepared statements if query, which is about to be sent, may change their
@@ -63,11 +63,11 @@ type Conn struct {
 	supplied  [1]Token            // reusable list for the token that a source gives an Exec
 
 	transaction
-	// pending is set if guarded statements were sent outside of a known transaction. A COMMIT may follow, because a
-	// statement may have begun a transaction, or autocommit may be off.
+	// pending is set if guarded statements were sent outside of a known transaction. A COMMIT may still decide about
+	// them, because a statement may have begun a transaction, or autocommit may be off.
 	pending  bool
 	finished bool  // the connection must not be used again; the pool may not know that
-	closed   bool  // the link was closed without a request by the pool
+	closed   bool  // sqlfence has closed the connection; the pool hasn't asked for this
 	reported error // the last error that was reported in an event
 }
 
@@ -103,7 +103,7 @@ func (s *Conn) Settings() *Settings { return s.settings }
 // Capabilities returns the known capabilities of the server and settings of the session.
 func (s *Conn) Capabilities() session.Capabilities { return s.session.Capabilities }
 
-// IsClosed reports whether the link was closed because the session couldn't continue.
+// IsClosed reports whether sqlfence has closed the connection because its session couldn't continue.
 func (s *Conn) IsClosed() bool { return s.closed }
 
 // Finished reports whether the connection must not be used again, because it is lost or its session was ended. The pool
@@ -111,7 +111,7 @@ func (s *Conn) IsClosed() bool { return s.closed }
 // return driver.ErrBadConn.
 func (s *Conn) Finished() bool { return s.finished }
 
-// RawAccess records that the application got the link, for unguarded use.
+// RawAccess records that the application got the base driver's connection, with which it may change the session.
 func (s *Conn) RawAccess() {
 	s.settings.report(context.Background(), Event{Kind: RawAccess})
 	s.session.Changed()
@@ -140,8 +140,8 @@ func (s *Conn) follows(query string) bool {
 		s.settings.profile.Errors.EndsTx(session.FirstKeyword(query), query)
 }
 
-// ReturnsCounts reports whether the session makes each write return a row. The driver would stop reading a prepared
-// write at its first row, with its transaction open. In doubt ReturnsCounts returns true.
+// ReturnsCounts reports whether the session makes each write return a row (PRAGMA count_changes). The driver would stop
+// a cached write at this row, uncommitted, and the database would stay locked. In doubt the result is true.
 func (s *Conn) ReturnsCounts(ctx context.Context) bool {
 	err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: true, Counts: true})
 	return err != nil || s.session.ReturnsCounts

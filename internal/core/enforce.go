@@ -68,7 +68,7 @@ type outdated struct {
 
 func (e *outdated) Unwrap() error { return e.error }
 
-// Temporary returns true: see [Retryable].
+// Temporary returns true: sqlfence.Retry runs the transaction again.
 func (e *outdated) Temporary() bool { return true }
 
 // staleFirst returns the guard's error instead of err if a stale holder's statement failed with err before its guard

@@ -61,7 +61,7 @@ type reading struct {
 // guards are the values that the rows and the ledger are compared with.
 type guards struct {
 	tokens resolvedTokens
-	values rewrite.Values // without the tables' tokens, which are in held
+	values rewrite.Values // without the tables' tokens, which are in tokens
 	seals  sealing
 }
 
@@ -256,8 +256,8 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 }
 
 // checkArguments returns an error if the server may read an argument as a statement that wasn't planned, or if an
-// argument names a setting that guards may depend on. If the argument is missing, the statement is only prepared, or
-// fails.
+// argument names a setting that guards may depend on. A missing argument needs no check: the statement is only
+// prepared, or fails.
 func (e *Execution) checkArguments() error {
 	if e.plan.Verdict != guard.Refuse && len(e.request.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
 		if why := e.conn.adapter.Misplaces(e.request, e.rows); why != "" {
@@ -355,7 +355,7 @@ func (e *Execution) resolveTokens(ctx context.Context) (outcome, error) {
 }
 
 // abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs no token, because a
-// constraint's declaration could make the statement delete existing rows.
+// constraint declared with ON CONFLICT REPLACE could make the statement delete existing rows.
 func (e *Execution) abortsUnfenced() bool {
 	for i := range e.plan.Targets {
 		if t := &e.plan.Targets[i]; e.plan.Aborts && t.Free && !e.table(t.Table).Optional {

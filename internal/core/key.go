@@ -58,7 +58,7 @@ func (e *Execution) matchRows(i int) error {
 	for n, token := range tokens {
 		keys[t.key(token)] = n
 	}
-	// An existing row that gets a new row's key would leave its token's scope.
+	// If the statement also assigns keys, an existing row could get a new row's key, and leave its token's scope.
 	free := t.Rules.UnfencedInserts && !target.AssignsKey
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {

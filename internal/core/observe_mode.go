@@ -34,7 +34,7 @@ func (e *Execution) tolerates(reason error) bool {
 }
 
 // withoutObserved builds the guard of a refused statement again, as if the observed tables weren't registered. If the
-// statement isn't refused again, the reason for the refusal becomes an event.
+// statement isn't refused again, the reason for the first refusal becomes an event.
 func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
 	would := e.refusal(WouldRefuse, reason)
 	decided, err := e.enforceOnly(ctx)
@@ -171,8 +171,8 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, 
 	return got, errPlain
 }
 
-// savepoint sets a savepoint if an error would end the transaction or leak the failed statement's changes, and reports
-// whether it did. A statement may have ended the transaction unnoticed; the server's error shows that. A non-nil error
+// savepoint sets a savepoint if an error would end the transaction, or leak the failed statement's changes to other
+// servers, and reports whether it did. If the transaction ended unnoticed, the server's error shows it. A non-nil error
 // means that the server already rolled the transaction back because of an earlier error.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	ends := s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks
@@ -189,9 +189,9 @@ func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	return err == nil, nil
 }
 
-// undo rolls back to the savepoint of function savepoint, if saved is set, after a statement failed with err. If undo
-// returns nil although err isn't nil, the statement can be run once more: it changed nothing, and its transaction is
-// unchanged. Otherwise undo returns the application's error: err, or the error of the rollback.
+// undo rolls back to the savepoint that [Conn.savepoint] has set, if saved is true, after a statement failed with err.
+// If undo returns nil although err isn't nil, the statement can be run once more: it changed nothing, and its
+// transaction is unchanged. Otherwise undo returns the application's error: err, or the error of the rollback.
 func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	switch {
 	case err == nil, basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:

@@ -110,7 +110,7 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	case !guarded:
 		return s.endTx(tx.Commit)
 	case doomed != nil:
-		_ = s.endTx(tx.Rollback) // the application's error is s.doomed
+		_ = s.endTx(tx.Rollback) // the application's error is doomed
 		return doomed
 	}
 	if err := s.ready(ctx); err != nil {
@@ -120,7 +120,7 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	return s.endTx(func() error {
 		err := tx.Commit()
 		if err != nil {
-			err = s.settle(err, false) // before endTx closes the link, which settle checks
+			err = s.settle(err, false) // before endTx closes the connection, which settle checks
 		}
 		return err
 	})
@@ -244,7 +244,7 @@ func (s *Conn) mayHaveLanded(err error) bool {
 	case p.Remote && dberr.IsIO(err):
 		return true
 	}
-	// the link wasn't closed or invalid before
+	// before the statement was sent, the connection was neither closed nor invalid
 	return dberr.IsSessionEnd(err) || s.adapter.Closed() || s.adapter.Invalid()
 }
 

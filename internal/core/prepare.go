@@ -74,8 +74,9 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	return plain, e.refusePrepared(ctx, reason)
 }
 
-// likely returns the statement for the context's tokens if there are several tokens, or one that the statement doesn't
-// need: some drivers make database/sql prepare a statement for one execution. Otherwise it returns the default form.
+// likely returns the statement for the tokens of Prepare's context if these need another form than the default: several
+// tokens, or one that the statement doesn't need. Some drivers make database/sql prepare a statement just for one
+// execution with this context. Otherwise likely returns the default form.
 func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	tokens := TokensFrom(ctx)
 	if len(tokens) > 0 && e.with.tokens.choose(e, tokens) == nil && len(e.with.tokens.all) > 0 &&
@@ -89,7 +90,7 @@ func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Ar
 }
 
 // inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may not count numbered placeholders. Then
-// database/sql must count the arguments, or a missing argument is NULL.
+// database/sql must count the arguments, because a missing one would be NULL.
 func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 	if p := s.settings.profile; len(added) == 0 || p.Errors.CountsArgs.Is() || p.SkipsArgCheck {
 		return -1

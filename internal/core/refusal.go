@@ -144,14 +144,14 @@ func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnkn
 func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
 func (e *unknownOutcome) Temporary() bool { return false }
 
-// SafeToRetry is for pgconn.SafeToRetry, because programs retry by it. pgx also marks some errors from after the first
-// byte as safe to retry.
+// SafeToRetry makes pgconn.SafeToRetry return false, which programs call before they retry. pgx itself returns true
+// even for some errors after it has sent a part of the statement.
 func (e *unknownOutcome) SafeToRetry() bool { return false }
 
 // Cause returns the base driver's error, whatever it is.
 func (e *unknownOutcome) Cause() error { return e.err }
 
-// Is and As replace Unwrap, which would show database/sql the whole error.
+// Is and As replace Unwrap, which would show database/sql a driver.ErrBadConn: it would send the write again.
 func (e *unknownOutcome) Is(target error) bool {
 	switch target {
 	case ErrUnknownOutcome:

@@ -80,8 +80,8 @@ func (e *Execution) write() error {
 	return nil
 }
 
-// splitsAdded is [Execution.maySplit] for the guard's own arguments. As literals the guard's values are ASCII in such a
-// session.
+// splitsAdded is [Execution.maySplit] for the guard's own arguments. If it returns true, the guard's values must be
+// literals, which are ASCII in such a session.
 func (e *Execution) splitsAdded() bool {
 	interpolates := e.request.Stmt == nil && e.conn.session.HasCharset()
 	return interpolates && slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool {

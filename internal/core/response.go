@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// An adapter, which implements [Call] and [Link] for database/sql or pgx, inspects the response to a guarded execution
-// by the methods below.
+// An adapter, which implements [Call] and [ConnAdapter] for database/sql or pgx, inspects the response to a guarded
+// execution by the methods below.
 
 // Adapter returns the connection that the execution is sent on.
 func (e *Execution) Adapter() ConnAdapter { return e.conn.adapter }
@@ -53,11 +53,12 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 	return e.gone(ctx)
 }
 
-// LooksAhead reports whether the adapter must read the first row before the application gets the rows. An error of a
-// guard for WithSerial, or of a seal, comes at the first row at the latest. In Observe mode every error must be known.
+// LooksAhead reports whether the adapter must read the first row before the application gets the rows: the error of a
+// guard for WithSerial, or of a seal, comes at the first row at the latest, and in Observe mode the statement may be
+// sent again, unguarded, after any error.
 func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
 
-// InspectFirst checks the error that the rows returned instead of a first row, or their end. It returns the query's
+// InspectFirst checks the result of reading the first row: err, or end if there is no row. It returns the query's
 // error, or nil if the rows go to the application unchanged.
 func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error {
 	switch {

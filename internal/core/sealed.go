@@ -17,8 +17,8 @@ type sealing struct {
 	unsealed bool // some table is written as not sealed
 }
 
-// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. The
-// result is recorded.
+// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. It
+// records the result in e.with.seals, so that an error of the seal can show that the cache was wrong.
 func (e *Execution) unseals(t *Table) bool {
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)
@@ -53,8 +53,8 @@ var (
 // isCalled reports whether the table has this name in the database.
 func (t *Table) isCalled(name string) bool { return strings.EqualFold(t.Rules.Name, name) }
 
-// refusedBySeal returns a typed error and true if a seal threw err. Otherwise it returns err unchanged, and false. The
-// refused write may be a trigger's, of another table.
+// refusedBySeal returns a typed error and true if a seal threw err. Otherwise it returns err unchanged, and false. A
+// trigger may have executed the refused write, to another table than the statement's.
 func (s *Settings) refusedBySeal(err error) (error, bool) {
 	refused := sqltext.ReadSealRefusal(err)
 	switch refused {

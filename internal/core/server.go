@@ -79,7 +79,8 @@ func (a *queryable) Exec(ctx context.Context, query string) error {
 }
 
 // knowBefore queries the facts before a transaction that may have guarded writes, if an error would end the
-// transaction. An error is ignored, because the first guarded write queries the facts again.
+// transaction: one query must throw an error ([session.Dialect].Canary). If knowBefore fails, the first guarded write
+// queries again.
 func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
 	guards := !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == ""
 	if guards && s.settings.profile.Session.ErrorEndsTx.Is() {
@@ -153,8 +154,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// checkSession refuses a write if the session has, or may have, another ledger, a view or a narrow column in the place
-// of a guard's object.
+// checkSession refuses a write if, in this session, its guard may read another ledger than the pool's, or a view
+// instead of the table, or if a column may store a lower number than the write's token.
 func (e *Execution) checkSession(ctx context.Context) error {
 	if err := e.checkSchema(ctx); err != nil {
 		return err
@@ -185,8 +186,8 @@ func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	return nil
 }
 
-// checkNarrow refuses a write that might store a lower number than its token, claim or serial: the next holder would
-// get the same number.
+// checkNarrow refuses a write if the type of its column is too narrow for a token, claim or serial, and the server may
+// store the highest number of the type instead: the next holder's higher number would become the same.
 func (e *Execution) checkNarrow(ctx context.Context) error {
 	s := e.conn
 	if !s.session.MayClip(e.plan.Ignores) {
@@ -199,7 +200,7 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 			continue
 		}
 		column, typ, err := s.session.Narrow(ctx, (*queryable)(s), t.spelled, numbers)
-		if err == nil && column != "" { // only a narrow column depends on the session's current settings
+		if err == nil && column != "" { // the current settings matter only for a narrow column
 			err = s.know(ctx, session.Moment{InTx: s.inTx, Settings: true})
 		}
 		switch {
@@ -212,8 +213,8 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 	return nil
 }
 
-// checkSchema refuses a write that needs the ledger if the session finds, or may find before the write, another ledger
-// than its pool's.
+// checkSchema refuses a write that needs the ledger if the session finds another ledger than the pool's, or may do so
+// after an earlier statement of the same SQL string.
 func (e *Execution) checkSchema(ctx context.Context) error {
 	s := e.conn
 	i := e.find((*Table).HasLedger)
@@ -241,7 +242,7 @@ const isView = "the name stands, or after SET search_path or USE may stand, for 
 	"a guard can't rely on its columns; write the table's schema in the statement, or register the table behind it " +
 	"and write to that"
 
-// checkViews refuses a write by a name that may stand for a view, where the guard reads columns.
+// checkViews refuses a write by a name that may stand for a view, which may compute the columns that the guard reads.
 func (e *Execution) checkViews() error {
 	s := &e.conn.session
 	if len(s.Views) == 0 {
@@ -290,8 +291,9 @@ func (e *Execution) checkApart(apart string) error {
 }
 
 // maySplit reports whether the query or an argument has a byte beyond ASCII before a byte that a driver escapes. In
-// GBK, Big5 or Shift JIS the byte and the escape may be one character. An argument that the driver writes into the SQL
-// string could then end its own string literal, or the driver could find a placeholder inside of a literal.
+// GBK, Big5 or Shift JIS the byte and the driver's backslash may be one character. An argument that the driver writes
+// into the SQL string could then end its own string literal, or the driver could find a placeholder inside of a
+// literal.
 func (e *Execution) maySplit() bool {
 	return len(e.request.Args) > 0 && (escapedAfter(e.request.Query) || slices.ContainsFunc(e.request.Args, splits))
 }

@@ -33,7 +33,7 @@ func (t *Table) lacks(given []Token) bool {
 
 // callsSource reports whether the token source is called for tokens of the plan's table i. It isn't called for a write
 // that claims or adds rows of a table with Claim, because such a write needs no token, nor for the claims of another
-// table. For a table with a fence column it is called even if the token is optional.
+// table. For any other table it is called even if the token is optional.
 func (e *Execution) callsSource(i int, given []Token) bool {
 	t := e.table(i)
 	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
@@ -111,7 +111,7 @@ func (e *sourceError) About() (table, token string) { return e.table, "" }
 
 func (e *sourceError) As(to any) bool { return errors.As(e.err, to) }
 
-// Is replaces Unwrap, which would show database/sql the whole error.
+// Is replaces Unwrap, which would show database/sql a driver.ErrBadConn of the source.
 func (e *sourceError) Is(target error) bool {
 	switch target {
 	case ErrNoFence:

@@ -13,7 +13,7 @@ import (
 )
 
 // followTx records that query, which ended with err, may have begun or ended a transaction. In doubt a transaction
-// counts as open: the next savepoint shows whether it is.
+// counts as open. If none is, the next SAVEPOINT of Observe mode fails, and corrects this.
 func (s *Conn) followTx(query string, err error) {
 	if basedriver.IsSkip(err) { // database/sql sends the statement again, prepared
 		return
@@ -101,8 +101,8 @@ func (s *Conn) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// keepTerm refuses to continue a transaction of BeginTx under other tokens than before. A decision that was made under
-// a lost lease must not be written under the next lease.
+// keepTerm refuses to continue a transaction of BeginTx if the token source returns other tokens than before. A
+// decision that was made under a lost lease must not be written under the next lease.
 func (e *Execution) keepTerm(got []Token) error {
 	tx := &e.conn.txContext
 	if !tx.begun {
@@ -135,17 +135,17 @@ func (e *Execution) changedTerm(before, now Token) error {
 		"return a lower token", now, before)
 }
 
-// FollowRollback records that the server rolled back the transaction of a statement that failed with err, and continues
-// without a transaction.
+// FollowRollback checks whether err means that the server has rolled back the transaction, and would commit each later
+// statement separately. If so, later guarded statements, and the COMMIT of earlier ones, are refused.
 func (s *Conn) FollowRollback(err error) {
 	if err != nil && s.inTx && s.settings.profile.Errors.CommitsAfter.Is() && dberr.IsRolledBack(err) {
 		s.mustRollBack = &rolledBackTx{err}
 	}
 }
 
-// followRefusal records that a guard refused a statement with err. If the server would send the refused statement's
-// changes to other servers, the open transaction must not be committed; if a statement began that transaction,
-// followRefusal ends the session.
+// followRefusal records that a guard refused a statement with err. If the server would still replicate the refused
+// statement's changes ([session.Capabilities].Leaks), the open transaction must not be committed; if a statement began
+// that transaction, followRefusal ends the session.
 func (s *Conn) followRefusal(ctx context.Context, err error) {
 	switch {
 	case !s.session.Leaks || s.mustRollBack != nil:
@@ -173,7 +173,7 @@ func (openTx) Error() string {
 		"context has ended, database/sql is about to roll it back: begin again after a pause)"
 }
 
-// Temporary returns true: see [Retryable].
+// Temporary returns true: sqlfence.Retry runs the transaction again.
 func (openTx) Temporary() bool { return true }
 
 // leakingTx is the error of each later statement of a transaction in which a guard refused a statement, on a server
@@ -194,5 +194,5 @@ func (e *rolledBackTx) Error() string {
 }
 func (e *rolledBackTx) Unwrap() error { return e.err }
 
-// Temporary returns true: see [Retryable].
+// Temporary returns true: sqlfence.Retry runs the transaction again.
 func (e *rolledBackTx) Temporary() bool { return true }
