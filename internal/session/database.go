@@ -11,7 +11,7 @@ type Database struct {
 	seals      sync.Map    // maps a Name to whether the table is sealed
 	sealsKnown atomic.Bool // seals has all tables that may be sealed
 	unique     sync.Map    // maps a Name to the table's *UniqueKeys
-	wide       sync.Map    // set of the Names of tables with columns that can store every token
+	wide       sync.Map    // set of the Names of tables without a column that is too narrow for a token
 
 	function atomic.Pointer[string] // schema of the ledger's function; nil if unknown
 	last     atomic.Pointer[string] // last known schema of the function; nil if no schema was known
@@ -27,8 +27,8 @@ func (d *Database) Function() string {
 	return ""
 }
 
-// IsSealed reports whether a table is known to be sealed. In doubt it returns false: a seal refuses a write for an
-// unsealed table, but a table without a seal would store a negative token.
+// IsSealed reports whether a table is known to be sealed. In doubt it returns false: a seal refuses a write without a
+// token, but a table without a seal would store the negative token that the guard assigns for a seal.
 func (d *Database) IsSealed(name Name) bool {
 	sealed, known := d.seals.Load(name)
 	return known && sealed.(bool)

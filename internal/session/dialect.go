@@ -14,13 +14,13 @@ import (
 type Dialect struct {
 	Text sqltext.Dialect
 
-	// Canary returns a statement that makes the server throw the error of [Throwing], in the shape of a guard. The
-	// error's text contains the wanted facts after the mark. The statement reads none of the application's tables, and
-	// takes no lock. If an error ends the transaction of this database, the canary throws the error in an open
-	// transaction only if inTx is set.
+	// Canary returns a statement, the canary, that makes the server throw the error of [Throwing], in the shape of a
+	// guard. The error's text contains the wanted facts. The canary reads none of the application's tables, and takes
+	// no lock. If in this database an error ends the transaction, the canary throws the error in an open transaction
+	// only if inTx is set.
 	Canary func(w *Wanted, inTx bool) string
 
-	// ReadProbe reads the facts from detail, the text after the mark in the error that Canary's statement threw.
+	// ReadProbe reads the facts from the canary's error. detail is the error's text after [Throwing]'s marker.
 	ReadProbe func(w *Wanted, detail string) error
 
 	// Settings is a query for the facts about the server and its session that the canary's error doesn't contain; it is
@@ -30,7 +30,7 @@ type Dialect struct {
 	Queries  func(w *Wanted) []string
 
 	// Uncut is the query Settings with a LIMIT, so that no setting of the session limits its rows. It is sent after
-	// Settings if that response may lack rows: Queries sets Capabilities.Cut, and Read clears it at a row with a high
+	// Settings if that response may lack rows: Queries sets Capabilities.Cut, and Read clears Cut if a row shows a high
 	// limit.
 	Uncut string
 
@@ -46,8 +46,8 @@ type Dialect struct {
 	Unique *Unique
 
 	// Columns returns a query for the names of a table's columns and their types. cut is Capabilities.Cut. Narrow
-	// reports whether a column of a type can't store every token, so that it matters whether the session Clips (see
-	// [Capabilities]). Both are nil if no session of this database clips numbers.
+	// reports whether a column of a type can't store every token, so that it matters whether the session clips numbers
+	// (Capabilities.Clips). Both are nil if no session of this database clips numbers.
 	Columns func(table Name, cut bool) string
 	Narrow  func(columnType string) bool
 
@@ -155,16 +155,16 @@ func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 	return strings.Join(queries, " UNION ALL ")
 }
 
-// A query on a standby succeeds, but its result may be old. A proxy may send each statement to another server. So a
-// query with a result that decides something must check, in the same statement, whether it was executed on a standby.
+// A query on a standby succeeds, but its result may be old, and a proxy may send each statement to another server. So a
+// query that decides something must check, in the same statement, whether a standby executes it.
 
 // Front is the number of columns that Deciding puts before the columns of its query.
 const Front = 3
 
 // Deciding returns query with three more columns at the front: whether the server that executed it may lag behind the
 // primary, whether query has a row, and a column that isn't NULL if query has a row. If query has no row, all further
-// columns are NULL. The columns of query must have different names. pgpool sends the result to the primary, because a
-// standby expression may change its value.
+// columns are NULL. The columns of query must have different names. pgpool sends the query to the primary, because the
+// function in the expression Standby may change its value.
 func (d *Dialect) Deciding(query string) string {
 	return sqltext.Whole(d.Text, "SELECT "+d.Standby+", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s "+
 		"LEFT JOIN (SELECT 1 AS found, q.* FROM ("+query+") AS q) AS d ON 1 = 1")

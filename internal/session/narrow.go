@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MayClip reports, without a query, whether the server may store a lower number than the statement assigns, as far as
-// is known: because of the session's settings, or because the statement ignores errors.
+// MayClip reports, without a query, whether the server may store a lower number than a guarded statement assigns:
+// because of the session's settings, as known or changed since, or because the statement ignores errors.
 func (s *Session) MayClip(ignores bool) bool {
 	return (s.Clips || s.changed || ignores) && s.dialect.Narrow != nil && !s.wants.Nothing
 }

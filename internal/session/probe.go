@@ -76,8 +76,8 @@ func (s *Session) probe(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 }
 
 // sendCanary sends the canary and returns the server's error for it as raised. If the error would end a transaction,
-// sendCanary takes into account that a transaction may be open without the caller's knowledge, and that a known one may
-// have ended.
+// sendCanary sends the canary in a savepoint if a transaction is open. m.InTx may be wrong, because statements may have
+// begun or ended a transaction unnoticed: then the SAVEPOINT, or the canary, shows this.
 func (s *Session) sendCanary(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
 	ends := s.dialect.ErrorEndsTx.Is()
 	inTx := func() (open bool, err error) {
@@ -132,8 +132,8 @@ func withinSavepoint(ctx context.Context, c Conn, do func()) (open bool, err err
 	return true, nil
 }
 
-// probeDetail reports whether err is the error of [Throwing], and returns the text after the mark. An error that also
-// quotes the statement proves nothing: any other error of a guarded statement would then quote the guard's mark.
+// probeDetail reports whether err is the error of [Throwing], and returns the text after the marker. An error that
+// quotes the statement doesn't count: there any error of a guarded statement would look like the guard's.
 func probeDetail(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false
@@ -157,8 +157,8 @@ func isResult(err error) bool {
 	return ok && !dberr.IsBusy(err)
 }
 
-// isSame reports whether two statements failed with the same error. If the server only lacks the version query, the
-// errors differ.
+// isSame reports whether two statements, the canary and the version query, failed with the same error: then the server
+// fails every statement.
 func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
 // ErrUnreadable is the error of [Dialect].ReadProbe if it can't read the facts.

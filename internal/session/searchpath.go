@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A setting such as search_path may make a session find names in another schema, and so another ledger. If the options
-// name no schema, the ledger of a pool is the ledger that its sessions find at first. A session that may find another
-// schema since then is queried before each statement that needs the ledger, because the end of a transaction may reset
-// the setting.
+// A setting such as search_path may make a session find names in another schema, and so another ledger. Without
+// WithSchema, the pool's ledger is the one that its sessions find at first. After a statement that may have changed the
+// setting, the session is queried before each statement that needs the ledger, because the end of a transaction may
+// reset the setting.
 
 // A poolSchema holds the schema in which a pool's sessions find the ledger. The pointer is nil while the schema is
 // unknown, and points to an empty string if they find no ledger.

@@ -1,6 +1,6 @@
 // Package session keeps the facts that a connection knows about its server and its session: that the server throws
-// guards' errors, and capabilities and settings that guards rely on and no statement's text shows. One place queries
-// the facts before a connection's first guarded write, and one place forgets them.
+// guards' errors, and capabilities and settings that guards rely on and that a statement's SQL doesn't show. One place
+// queries the facts before a connection's first guarded write, and one place forgets them.
 package session
 
 import (
@@ -59,20 +59,20 @@ type Capabilities struct {
 	// another product.
 	Version, Comment string
 
-	// Apart is the condition under which a lock of an unwritten row blocks changes of that row, and why the server
-	// doesn't meet the condition; empty if such a lock blocks changes.
+	// Apart is empty if a lock on a row that the transaction doesn't write, as on the ledger's, blocks changes of that
+	// row. Else it is the condition for this, and why the server doesn't meet the condition.
 	Apart string
 
-	// LocksAlone: a row has no lock that several transactions share, and all reads of a locking query see the newest
-	// rows. So Apart doesn't hinder a lock that a query of its own takes.
+	// LocksAlone: a row lock can't be shared, and all reads of a locking query see the newest rows. So a lock that a
+	// separate query takes, as that of tokens.Store.Hold, blocks changes in spite of Apart.
 	LocksAlone bool
 
-	// Leaks: if a transaction continues after a failed statement, the other servers get the changes of the statement's
-	// rows that have triggers.
+	// Leaks: if a transaction continues after a failed statement on a table with triggers, its COMMIT sends the
+	// statement's undone changes to the other servers of the cluster (docs/galera.md).
 	Leaks bool
 
-	// Known is the name of a server in Others if guards are known to hold there. Unfit is why guards don't hold there
-	// with the session's settings; empty if guards hold.
+	// Known is the name of a server in [Dialect].Others on which guards are known to hold. Unfit is why guards don't
+	// hold there with the session's settings; empty if guards hold.
 	Known, Unfit string
 
 	// Standby: the server takes no writes, and may lag behind the primary.
@@ -94,10 +94,10 @@ type Capabilities struct {
 	// Cut: a setting of the session limits the rows of responses that have no LIMIT.
 	Cut bool
 
-	// ReturnsCounts: the session makes each write return a row, which no statement's text shows.
+	// ReturnsCounts: the session makes each write return a row with a count, even without RETURNING.
 	ReturnsCounts bool
 
-	// Views are views and foreign tables, in any schema, with the name of a table with columns that guards read.
+	// Views are all views and foreign tables with the name of a registered table with columns that guards read.
 	Views []View
 }
 
@@ -154,7 +154,7 @@ func (s *Session) query(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 	return nil
 }
 
-// query queries the facts that aren't in the proof.
+// query queries the facts that the canary's error doesn't contain.
 func (d *Dialect) query(w *Wanted, send func(query string) ([][]string, error)) error {
 	queries := d.Queries(w)
 	if w.Server && d.Settings != "" {
@@ -232,8 +232,8 @@ func (s *Session) missing(m Moment) *Wanted {
 // Changed records that the session may have changed.
 func (s *Session) Changed() { s.changed = s.changed || s.known && s.dialect.HasSettings.Is() }
 
-// NeedsCheck reports whether the session may not suit a guarded statement: the session may find names in another schema
-// than at first, finds views by tables' names, or may clip numbers, as may a statement that ignores errors.
+// NeedsCheck reports whether a guarded statement may fail to protect in this session: the session may find names in
+// another schema than at first, a registered table's name may stand for a view, or numbers may be clipped.
 func (s *Session) NeedsCheck(ignores bool) bool {
 	return s.schemaChanged || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
 }
@@ -258,7 +258,7 @@ func (s *Session) Reading(ctx context.Context, c Conn, inTx bool) (lex.Escapes, 
 // HasCharset reports whether an encoding that a session can change is among the facts.
 func (s *Session) HasCharset() bool { return s.dialect.HasCharset.Is() }
 
-// Follow forgets the facts that a statement, which is about to be sent, may change.
+// Follow records that a statement, which is about to be sent, may change facts, which are then queried again.
 func (s *Session) Follow(ctx context.Context, c Conn, query string) {
 	if s.known && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
 		s.changed = true

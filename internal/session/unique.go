@@ -7,7 +7,8 @@ import (
 )
 
 // UniqueKeys are the unique keys of a table. The guard of a REPLACE uses them to find the rows that the REPLACE
-// deletes. It fails if the definitions of the table or its indexes have changed since the keys were read.
+// deletes. The guard throws an error if the definitions of the table or its indexes have changed since the keys were
+// read.
 type UniqueKeys struct {
 	// Shape is the text of the definitions of the table and its indexes.
 	Shape string
@@ -33,8 +34,8 @@ type Unique struct {
 	Shape, Detail func(schema, table string) string
 	Read          func(detail string) (*UniqueKeys, error)
 
-	// Lock returns a query of a schema that waits until no other client writes to the schema: a transaction that begins
-	// by reading can't write after another transaction has written.
+	// Lock returns a statement that takes the schema's write lock before the keys are read: a transaction that begins
+	// by reading can't write once another client has written.
 	Lock func(schema string) string
 
 	DefaultSchema string // the schema of a name without a schema

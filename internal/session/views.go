@@ -21,8 +21,8 @@ type View struct {
 }
 
 // InPlace returns the view that a statement writes to, or may write to, by a table's name; nil if there is no such
-// view. If the session, or the statement itself, may change the schema in which names are found, a name without a
-// schema may stand for any view of that name.
+// view. If the session may have changed, or the statement may change, the schema in which names are found, a name
+// without a schema may stand for any view of that name.
 func (s *Session) InPlace(schema, name, query string) *View {
 	for i := range s.Views {
 		v := &s.Views[i]

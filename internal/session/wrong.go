@@ -56,7 +56,7 @@ func (d *Database) Forget(f CachedFact) {
 }
 
 // misjudges reports whether err may mean that the statement presented a token to the seal of a table that isn't sealed,
-// or presented none to a sealed table. Only the database knows which tables are sealed.
+// or presented none to a sealed table: the cached fact about seals is outdated then.
 func (w *Written) misjudges(err error) bool {
 	if !w.PresentsToken && !w.PresentsNone {
 		return false
@@ -71,8 +71,8 @@ func (w *Written) misjudges(err error) bool {
 }
 
 // missesFunction reports whether err, of a guard that called the ledger's function, means that the function or its
-// table can't be found or used, because it was dropped, renamed or not restored. The function's last known schema may
-// come from another connection.
+// table can't be found or used, because it was dropped, renamed or not restored. The schema in err is compared with the
+// function's last known schema, which another connection may have found.
 func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {
