@@ -20,15 +20,15 @@ type Dialect struct {
 	Unsealable string
 
 	// MaxInputs is the maximum number of a statement's arguments. MaxAdded is the maximum number of arguments that the
-	// guard may add, also before numbered arguments. Above it the guard uses constants.
+	// guard may add. Above either limit the guard uses constants.
 	MaxInputs, MaxAdded int
 
-	// DefiningTables have rows that define tables, triggers and the like. Only the tables in DefiningSchema count;
-	// without a DefiningSchema the tables in every schema do.
+	// DefiningTables are system tables with rows that define tables, triggers and the like, so writes to them are
+	// refused. Only tables in DefiningSchema count; without a DefiningSchema those of every schema.
 	DefiningTables []string
 	DefiningSchema string
 
-	// RowNumbers are other names for a table's key.
+	// RowNumbers are other names for a table's key, such as rowid.
 	RowNumbers []string
 
 	// KeyReturner is the function that returns its argument, and makes the statement report it as the last inserted
@@ -58,9 +58,9 @@ type Dialect struct {
 	ClaimsAtOnce int
 	AmongClaims  func(w Writer, of Lookup)
 
-	// SpellsKey writes a condition for a row that is claimed: a token with another value than the row's claim may spell
-	// the row's key differently, as 01 instead of 1. The condition holds if the key's type takes both for equal, and
-	// for types that the server can't compare without an error.
+	// SpellsKey writes a condition for a row that is to be claimed. It holds, so that the guard throws an error, if a
+	// token with another value than the row's claim may spell the row's key differently, as 01 instead of 1: the key's
+	// type takes both for equal, or can't be compared without an error.
 	SpellsKey func(w Writer)
 
 	// ClaimsCheck, ClaimsFirst and ClaimsTail are LedgerCheck, LedgerFirst and LedgerTail for tokens that are compared
@@ -82,14 +82,14 @@ type Capabilities struct {
 	// qualified.
 	SetsInOrder fact.Fact
 
-	// ReadsNewRow: a value of a row to insert reads the row's earlier columns as they will be stored. A query's values
-	// don't. The guard compares the key there, because the database may silently change the key.
+	// ReadsNewRow: in the VALUES of an INSERT, but not in its query, an expression can read the row's earlier columns
+	// as they will be stored. The guard compares the key there, because the database may silently change a key.
 	ReadsNewRow fact.Fact
 
-	// ReadsWith: after a bracket, WITH begins a statement even if a column has that name.
+	// ReadsWith: after an opening bracket WITH begins a query, even if a column has that name.
 	ReadsWith fact.Fact
 
-	// SkipsLocked: SKIP LOCKED leaves rows out.
+	// SkipsLocked: a SELECT can leave locked rows out (SKIP LOCKED).
 	SkipsLocked fact.Fact
 
 	// WritesInWith: WITH may write rows. Then the ledger's check stands in WITH before the statement, otherwise in the
@@ -100,21 +100,21 @@ type Capabilities struct {
 	// that such a row may cause a refusal.
 	ChecksBeyondLimit fact.Fact
 
-	// SortsAside: an UPDATE with ORDER BY and a subquery may write its rows from a temporary table.
+	// SortsAside: an UPDATE with ORDER BY and a subquery may sort a copy of its rows, where the guard sees another row.
 	SortsAside fact.Fact
 
-	// FindsDatesByNull: IS NULL holds for some values other than NULL, but only in the condition of a query.
+	// FindsDatesByNull: IS NULL holds for some values other than NULL in WHERE, but not inside of a guard's CASE.
 	FindsDatesByNull fact.Fact
 
 	// LedgerInRow: the ledger's check of an INSERT encloses a value of the first row. Otherwise it stands in a WHERE
 	// that filters the rows.
 	LedgerInRow fact.Fact
 
-	// SeeksFirst: a condition isn't evaluated if an index finds no row, even if the condition has no column.
+	// SeeksFirst: if an index finds no row, no condition is evaluated, not even one without columns.
 	SeeksFirst fact.Fact
 
-	// PlansMatch: the plan of a virtual table evaluates MATCH, and a comparison of the column with the table's name.
-	// Inside of an expression both have another meaning.
+	// PlansMatch: a virtual table itself evaluates MATCH, and a comparison of its hidden column. Inside of a guard's
+	// CASE both would have another meaning.
 	PlansMatch fact.Fact
 
 	// OwnLedgers: each schema has a separate ledger and a separate table of claims for its tables.
@@ -196,20 +196,19 @@ type Protected struct {
 	Cascades fact.Fact
 
 	// Setting returns the name of a setting at a token if no statement may change the setting, or an empty text. It is
-	// nil if the database has no such setting. A statement that only reads and writes rows may change a setting only if
-	// it contains a name in Setters; without Setters any such statement may.
+	// nil if the database has no such setting. A statement that only reads and writes rows can change a setting only if
+	// it contains a name in Setters, or if Setters is empty.
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
 	// DynamicSetting returns why the expression at a token may change a setting that the text doesn't show; nil if no
-	// expression can. Argument returns the number of the argument with the setting's name; ok is false if no argument
-	// has it.
+	// expression can. Argument returns the number of the argument that is the setting's name; ok is false if no
+	// argument is.
 	DynamicSetting func(t *lex.Scanned, i int32) string
 	Argument       func(t *lex.Scanned, i int32) (number int, ok bool)
 }
 
-// Search lists the words, in addition to the names of tables, that make the planner parse a text if tables are
-// registered.
+// Search lists the words that make the planner parse a statement, as the names of tables do, if tables are registered.
 type Search struct {
 	Names     []string // names to find even inside a longer word
 	Words     []string // whole words

@@ -6,7 +6,7 @@ type Kind string
 // The kinds, as written in a guard's error.
 const (
 	Stale       Kind = "stale"
-	NotNewest   Kind = "ledger"   // the ledger's newest token, or the claim of a claimed row, is older or newer
+	NotNewest   Kind = "ledger"   // the token isn't the ledger's newest, or isn't the claim of a row to be claimed
 	NotInteger  Kind = "integer"  // PostgreSQL: the fence column, or the ledger's column token, has no integer type
 	OutOfScope  Kind = "scope"    // no token covers the row's key
 	UnknownName Kind = "unknown"  // the ledger has no row for the token's name, or a claim's row is gone
@@ -22,13 +22,13 @@ const (
 // A Marker is what the text of a guard's error contains: the reason for the error, and the values that were compared.
 type Marker struct {
 	Kind Kind
-	// Token is for Stale, NotNewest, OutOfScope and UnknownName: the index of the refused token among the tokens of all
-	// written tables, in the tables' order.
+	// Token is, for [Stale], [NotNewest], [OutOfScope] and [UnknownName], the index of the refused token among the
+	// tokens of all written tables, in the tables' order.
 	Token int
 	// Table is for the other kinds: the index of the table among the written tables.
 	Table int
-	// Current is for Stale the row's newer token, or its claim; for NotNewest the token in the ledger, or the claim;
-	// for Conflict and Assigned the row's version, or its claim.
+	// Current is the stored number: for Stale the row's token or claim, for NotNewest the ledger's token or the claim
+	// of a row to be claimed, for Conflict the row's serial, for Assigned the row's serial or claim.
 	Current int64
 	RowGone bool   // for Stale: the row with the claim is gone
 	Key     string // for OutOfScope: the key of the row

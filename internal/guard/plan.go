@@ -30,7 +30,7 @@ func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 // A PlanKind modifies a statement's plan. Plan kinds can be combined by |; the zero PlanKind is none.
 type PlanKind uint8
 
-// The variants. The first two only matter for tables with the rule.
+// The plan kinds. The first two only matter for tables with the rule Serial or Claim.
 const (
 	// Versioned: the statement applies only to rows at one version, in tables with a serial column. An INSERT isn't
 	// affected.
@@ -40,14 +40,14 @@ const (
 	// guard adds 1 to the claim unless the statement assigns the column. A DELETE is refused.
 	TakesOver
 
-	// The higher bits hold how the session's settings have the text read: see [Reading].
+	// The higher bits hold how the session's settings have string literals read: see [Reading].
 	reading
 
 	// PlanKinds is the number of combinations.
 	PlanKinds = reading << lex.EscapesBits
 )
 
-// Reading returns the variant for a session with a known reading of string literals.
+// Reading returns the plan kind for a session with a known reading of string literals.
 func Reading(e lex.Escapes) PlanKind { return PlanKind(e) * reading }
 
 // Escapes returns the reading of string literals in a PlanKind.
@@ -66,7 +66,7 @@ type Target struct {
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. The guard only checks the old key. The
 	// caller must check that the table has a single token and that the assigned key is the token's, so that the rows
-	// stay in the token's scope. NewKeys has the source of each assigned value that isn't a row's of Keys.
+	// stay in the token's scope. NewKeys has the source of each assigned key that isn't in Keys.
 	AssignsKey bool
 	NewKeys    []KeyValue
 
@@ -74,8 +74,8 @@ type Target struct {
 	// compared with the token after the row is stored. The caller must refuse several tokens.
 	OneKey bool
 
-	// Free reports whether the write needs no token: it can only add rows to a table with new rows without tokens, or
-	// it adds or claims rows of a table with claims.
+	// Free reports whether the write needs no token: it can only add rows to a table with UnfencedInserts, or it adds
+	// or claims rows of a table with Claim.
 	Free bool
 
 	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a MERGE with such an arm. It is false
@@ -84,8 +84,8 @@ type Target struct {
 }
 
 // A KeyValue is the source of a row's key in a statement: the argument called Name or, if no argument has a name, the
-// one numbered Ordinal; or else a constant. It is Unknown if the statement doesn't show the key of a new row that needs
-// no token.
+// one numbered Ordinal; or else a constant. It is Unknown if the statement doesn't show the key, but the row is new and
+// needs no token.
 type KeyValue struct {
 	Unknown bool
 	Name    string // name of the argument, without its prefix; empty if the key is no named argument

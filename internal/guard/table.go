@@ -17,7 +17,7 @@ type Table struct {
 
 	// Sealed: the database may refuse each write of the table that presents no token. The guard assigns the negative
 	// token to the fence column, or the negative claim to the claim column, and the seal makes the value positive. A
-	// DELETE presents its token separately. Unsealed values don't present it.
+	// DELETE presents its token separately. Values with Unsealed set present none.
 	Sealed bool
 
 	// Claim is the column of the row's claim, an integer that only increases; empty without the rule. It goes with Key
@@ -42,7 +42,7 @@ type Table struct {
 	Lock Lock // columns of the lock that keeps other users from editing a row; empty without EditLock
 
 	// Pattern: the Table stands for each table of Schema, or of any schema, without a Table of its own. A written table
-	// has the rules under its own name, with the schema Schema. Errors name the pattern by Name.
+	// that matches has the pattern's rules, and tokens of its own name. Errors name the pattern by Name.
 	Pattern bool
 
 	// Exempt: no pattern matches the table. The table has no rules, and its writes pass.

@@ -1,13 +1,13 @@
 package guard
 
-// A Writer writes one rendering of a guarded statement. Each method takes one text, because several texts would be
-// allocated for a call through an interface.
+// A Writer writes the SQL of one guarded statement. Write takes only one string, because a list of strings would be
+// allocated for each call through an interface.
 type Writer interface {
 	Write(sql string)
 	Int(n int64)
 
-	// Name and Value write a token's name and its value: as a constant, or as a placeholder. TypedName and
-	// TypedValue write constants of the type that a placeholder has.
+	// Name and Value write a token's name and its value: as a constant, or as a placeholder. TypedName and TypedValue
+	// write a constant with a cast to the type that a placeholder would have.
 	Name(token int)
 	Value(token int)
 	TypedName(token int)
@@ -23,8 +23,8 @@ type Writer interface {
 	// Compare writes the comparison of a stored number with a token's value.
 	Compare(c Comparison, token int, stored string)
 
-	// Throw writes an expression that throws a marker with a detail, which is an expression. ThrowCondition writes a
-	// condition that does the same, and is false if Throw's expression should yield NULL.
+	// Throw writes an expression that throws an error with a marker and the value of the expression detail ([Marker]).
+	// ThrowCondition writes a condition that does the same, and is false if Throw's expression should yield NULL.
 	Throw(k Kind, token int, detail string)
 	ThrowCondition(k Kind, token int, detail string)
 	Nonce() string // the nonce of the markers
@@ -46,8 +46,8 @@ type Writer interface {
 	// QueryOnly reports whether the text is only the query of a guard, without a statement.
 	QueryOnly() bool
 
-	// Presented writes the tokens' claims as the names of a JSON object. RowsText writes the text of the written row to
-	// look up in the object.
+	// Presented writes a JSON object with the tokens' claims as its names. RowsText writes the written row's text,
+	// which is one of these names if a token has the row's claim.
 	Presented(of Lookup)
 	RowsText(of Lookup)
 
