@@ -9,9 +9,9 @@ import (
 )
 
 // Text returns the text that a database stores for an integer, a string or a UUID, and the plain value. For a
-// fmt.Stringer pgx sends the text or the plain value, depending on the column, so the two must be equal; the same
-// applies to types with a method of pgx such as Int64Value. bytesAreText is set if a text column stores bytes as the
-// text that they spell.
+// fmt.Stringer pgx sends the result of String or the plain value, depending on the column. So ok is false if the two
+// differ; the same applies to types with a method of pgx such as Int64Value. bytesAreText is set if a text column
+// stores bytes as the text that they spell.
 func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	text, read, ok = plainText(v, bytesAreText)
 	if s, prints := v.(fmt.Stringer); ok && prints && s.String() != text {
@@ -91,7 +91,7 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// MayChange reports whether the driver may later get another value from an argument: from a Valuer or a pointer.
+// MayChange reports whether an argument may later give the driver another value, because it is a Valuer or a pointer.
 func MayChange(v any) bool {
 	_, ok := v.(driver.Valuer)
 	return ok || reflect.TypeOf(v).Kind() == reflect.Pointer

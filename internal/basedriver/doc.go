@@ -1,11 +1,11 @@
-// Package basedriver has all that is specific to database/sql drivers. sqlfence imports no driver, so the package uses
-// facts, reflection over the drivers' types, and in one place unsafe. No other package of the root module uses
-// reflection or unsafe. The package knows nothing of fences.
+// Package basedriver has all that is specific to database/sql drivers. sqlfence imports no driver, so the package has a
+// list of facts about drivers, and uses reflection over their types and in one place unsafe. No other package of the
+// root module uses reflection or unsafe. The package knows nothing of fences.
 //
 // What each file is for:
 //
-//   - known.go: an application needs no WithDialect for known drivers, even behind a wrapper; and the facts that save
-//     a round trip or a wrong error.
+//   - known.go: an application needs no WithDialect for known drivers, even inside of a wrapper. Facts about these
+//     drivers save a round trip or a wrong error.
 //   - call.go: a driver with the interfaces of Go 1.0 works as it does with database/sql.
 //   - argument.go: the key of a row and the ID of an editor are known before the statement is sent, for any type of
 //     the argument.

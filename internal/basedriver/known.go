@@ -46,7 +46,7 @@ type Driver struct {
 	// NoOptions: arguments are never options of the execution (see [Options]).
 	NoOptions bool
 
-	// SkipsArgCheck: NumInput is -1 although placeholders are numbered.
+	// SkipsArgCheck: NumInput is always -1, so that database/sql never checks the number of arguments.
 	SkipsArgCheck bool
 
 	// MutesEnd: an Exec may report success although its context ended before all of the SQL was executed.
@@ -63,8 +63,8 @@ type Driver struct {
 	// Statements is how many guarded statements a connection keeps prepared by default.
 	Statements int
 
-	// KeepsRows: statements that return rows can be cached. In Exec the driver runs such a statement to the end of its
-	// rows, and for a query it returns the current names of the columns.
+	// KeepsRows: prepared statements that return rows can be cached, because in Exec the driver runs such a statement
+	// to the end of its rows, and for a query it returns the current names of the columns.
 	KeepsRows bool
 
 	// reach returns the network connection of a driver's connection, and a closer; nil for values that can't be
@@ -115,7 +115,7 @@ var (
 	connectorType = reflect.TypeFor[driver.Connector]()
 )
 
-// find reads types only, so that unexported fields of a wrapper suffice.
+// find looks only at the types of the fields' values, so that it can use a wrapper's unexported fields.
 func find(v reflect.Value, depth int) (Driver, bool) {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
 		v = v.Elem()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// closer reports whether the driver has closed its connection.
+// A closer reports whether the driver has closed its connection.
 type closer interface{ IsClosed() bool }
 
 // network returns the socket and the closer of a known driver's connection, which base is or wraps (with a method Raw,

@@ -25,8 +25,9 @@ type Options struct {
 	pure     bool          // the rewriter is pgx's: it needs no connection, and always returns the same result
 }
 
-// FindOptions recognises the options that pgx takes before the arguments: an execution mode, a QueryRewriter and, for
-// a query, result formats. refused is the reason if pgx's interpretation of args isn't certain; else empty.
+// FindOptions recognises the options that pgx takes before the arguments: an execution mode, a QueryRewriter and, for a
+// query, result formats. refused is why the statement is refused, if it's unclear which arguments pgx takes for
+// options; else empty.
 func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string) {
 	for i, arg := range args {
 		switch what, t := optionOf(arg.Value); {
@@ -152,7 +153,7 @@ func isRewriter(m reflect.Type) bool {
 		m.NumOut() == 3 && m.Out(0) == stringType && m.Out(1) == argsType && m.Out(2) == errorType
 }
 
-// connOf returns pgx's connection of such a type that a driver's connection wraps.
+// connOf returns pgx's connection, inside of a driver's connection, if its type satisfies is.
 func connOf(base any, is func(reflect.Type) bool) (reflect.Value, bool) {
 	for range wrapped {
 		m := reflect.ValueOf(base).MethodByName("Conn")

@@ -2,8 +2,8 @@
 // its caller left, and ends the attempt's statement on the server.
 //
 // Cleanup must not compete with waiting callers. So a database has a single [Queue], with a single goroutine and at
-// most one connection. While the pool has no free connection, the queue takes a connection for a quarter of the time: a
-// lease that isn't released may block the very callers that wait.
+// most one connection. While the pool has no free connection, the queue still takes a connection for a quarter of the
+// time, because a lease that isn't released may block the very callers that wait.
 package cleanup
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// most is the maximum number of waiting tasks. Beyond it, each new task drops a waiting task: the oldest task that
-	// has been done once and is repeated, or else the oldest of all.
+	// most is the maximum number of waiting tasks. Beyond it, each new task drops a waiting task: the oldest one that
+	// has already run without an error, or else the oldest of all.
 	most = 1000
 
 	// limit bounds one try, with the wait for a connection.
@@ -30,8 +30,8 @@ const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 2 * time.Second
 
-	// overtime is how long a queue does tasks although the pool has no free connection. between is the time until the
-	// next overtime.
+	// overtime is how long a queue does tasks although the pool has no free connection. After an overtime the queue
+	// pauses for between, unless a connection becomes free.
 	overtime = 100 * time.Millisecond
 	between  = 300 * time.Millisecond
 )
@@ -63,7 +63,7 @@ type Task struct {
 
 	added, until, next time.Time
 	backoff            time.Duration
-	repeated           bool // the task has been done once
+	repeated           bool // Do has returned without an error
 	err                error
 }
 
@@ -112,7 +112,7 @@ func (q *Queue) insert(t *Task) {
 
 // run does the tasks until none is left.
 func (q *Queue) run() {
-	ended := time.Now() // end of the last or current turn
+	ended := time.Now() // end of the last or current overtime
 	for {
 		t, wait := q.first()
 		switch {

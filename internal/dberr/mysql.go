@@ -70,8 +70,8 @@ const (
 	unknownVariable = 1193
 
 	errorDuringCommit = 1180
-	// deadlock is InnoDB's number of an error during COMMIT that rolled back, because a change from another node of
-	// Group Replication took the transaction's locks.
+	// deadlock is in the message of an error during COMMIT if InnoDB has rolled the transaction back, because a change
+	// from another node of Group Replication took its locks.
 	deadlock = "error 149 "
 )
 

@@ -30,7 +30,7 @@ func Resend(ctx context.Context, again func(error) bool, send func() error) erro
 	}
 }
 
-// mostHandles is how many connections of a pool in succession may lack a prepared statement.
+// mostHandles is how many times Reprepared repeats a call, because the next connection may lack the statement as well.
 const mostHandles = 8
 
 // Reprepared calls send, and calls send again if the session lacks the driver's prepared statement: the application

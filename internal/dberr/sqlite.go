@@ -31,8 +31,8 @@ const (
 // LeftNothing reports whether a statement that failed in SQLite with err changed neither data nor its transaction;
 // false in doubt. A full disk may end the transaction. A constraint violation may end the transaction or keep the rows
 // written so far, depending on the table or a trigger, unless aborts reports that the statement has OR ABORT. The
-// caller must handle the other OR clauses. In a transaction a value of the wrong type for a STRICT table may keep the
-// rows written so far, even under OR ABORT.
+// caller must check for the other OR clauses, such as OR FAIL. In a transaction a value of the wrong type for a STRICT
+// table may keep the rows written so far, even under OR ABORT.
 func LeftNothing(err error, aborts bool) bool {
 	code, ok := SQLiteCode(err)
 	if !ok {

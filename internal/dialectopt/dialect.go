@@ -17,8 +17,8 @@ type Parts[T any] struct {
 	parts    []T
 }
 
-// For returns the parts for all dialects that sqlfence's packages support. A package that lacks a dialect doesn't
-// compile.
+// For returns the parts for all dialects that sqlfence's packages support. It has a parameter for each dialect, so that
+// a package without one of them doesn't compile.
 func For[T any](postgres, sqlite, mysql T) Parts[T] {
 	return Parts[T]{
 		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite, sqlfence.MySQL},

@@ -66,7 +66,7 @@ func (o *Options) Log() *slog.Logger {
 	return o.Logger
 }
 
-// WarnOfLimit logs a warning of package pkg for a token from [sqlfence.WarnToken] on.
+// WarnOfLimit logs a warning of package pkg if the token's value is [sqlfence.WarnToken] or more.
 func (o *Options) WarnOfLimit(pkg string, token sqlfence.Token) {
 	if token.Value >= sqlfence.WarnToken {
 		o.Log().Warn(pkg+": fencing tokens are running out; replace the name before the limit (docs/tokens.md)",

@@ -11,8 +11,8 @@ import (
 )
 
 // Ended adds the error of ctx to the error of a call with ctx, if ctx has ended. At the end of ctx drivers and
-// database/sql may return driver.ErrBadConn, sql.ErrTxDone or sql.ErrConnDone. Ended doesn't wrap these errors,
-// because a caller would retry, or believe that the caller's transaction is over.
+// database/sql may return driver.ErrBadConn, sql.ErrTxDone or sql.ErrConnDone. The result doesn't match these three
+// errors, because a caller would retry, or believe that its transaction is over.
 func Ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {

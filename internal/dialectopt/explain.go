@@ -18,8 +18,8 @@ type Queries interface {
 }
 
 // Explain returns err as a [sqlfence.SetupError] if err reports a missing table of tables, or a missing privilege on a
-// table. Otherwise it adds the loss that ended ctx, if any, and applies [Ended]. In a transaction db must be the
-// transaction; Explain queries db for the table in other schemas.
+// table. Otherwise, if ctx ended because the holder lost its lease or lock, it adds this reason, and it applies
+// [Ended]. In a transaction db must be the transaction; Explain queries db for the table in other schemas.
 func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
 	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
 		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
@@ -61,7 +61,7 @@ func Texts(ctx context.Context, db Queries, query string) (all []string, err err
 	return all, err
 }
 
-// EachRow sends one of sqlfence's own queries and calls scan for each row. It reads to the very end, because a
+// EachRow sends one of sqlfence's own queries and calls scan for each row. It also reads the end of the rows, because a
 // database may return a row and then fail to commit.
 func EachRow(
 	ctx context.Context, db Queries, scan func(*sql.Rows) error, query string, args ...any,

@@ -1,6 +1,6 @@
-// Package fault says what becomes of a fault of sqlfence's own that shows as a panic.
+// Package fault decides what happens after a panic of sqlfence's own code.
 package fault
 
-// Crashes lets a panic go on that a refusal takes the place of otherwise. The tests set it, before they
-// open a database, so that none is taken for a statement that can't be guarded.
+// Crashes lets a panic crash the program. Otherwise sqlfence recovers, and refuses the statement as unguardable. Tests
+// set Crashes before they open a database, so that a panic doesn't look like a refusal.
 var Crashes bool

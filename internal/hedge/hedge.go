@@ -1,7 +1,6 @@
 // Package hedge lets the next statement of a key be sent although an earlier statement has no response yet. Statements
-// of a key are sent one after the other until a statement is late, because its server may be unreachable. A late
-// statement may instead wait for a client's transaction, and holds a connection. So only a few statements may be late
-// at once.
+// of a key are sent one after the other until a statement is late: its server may be unreachable. But a late statement
+// may also just be waiting for a lock, and holds a connection. So only a few statements may be late at once.
 package hedge
 
 import (
@@ -10,8 +9,8 @@ import (
 	"time"
 )
 
-// Timeout is the time after which a statement is late, if no other statement is. The time doubles for each late
-// statement, so that a slow database isn't flooded.
+// Timeout is the time after which a statement counts as late, if no other statement of the key is late. The time
+// doubles for each late statement, so that a slow database isn't flooded.
 const Timeout = 100 * time.Millisecond
 
 // most is the maximum number of late statements of a key.
@@ -30,9 +29,9 @@ type Statement struct {
 	ended, late bool
 }
 
-// Start records that a statement is sent, on a connection of db; a nil db stands for a pool without a limit. When the
-// statement is late, and the limit isn't reached, overtaken is called under mu. The caller must hold mu, and must call
-// End.
+// Start records that a statement is sent, on a connection of db; a nil db stands for a pool without a limit. Once the
+// statement is late, Start's timer calls overtaken, with mu held, so that the owner sends the key's next statement: but
+// only while fewer statements are late than [capacity] allows. The caller must hold mu, and must call End.
 func (l *Slot) Start(mu sync.Locker, db *sql.DB, overtaken func()) *Statement {
 	s := &Statement{slot: l}
 	s.overdue = time.AfterFunc(l.timeout(), func() {

@@ -35,8 +35,8 @@ func Cause(ctx context.Context) error {
 }
 
 // Because returns the error of work that lost its lease or lock by cause, and failed with err, or didn't fail. The
-// result matches cause and err, but not a context's end: a program that stops its own work by ending a context ignores
-// such an error, and must not ignore a loss.
+// result matches cause and err, but neither context.Canceled nor DeadlineExceeded: a program that ends its own work by
+// a context ignores these errors, and must not ignore a loss.
 func Because(cause, err error) error {
 	switch {
 	case err == nil, err == context.Canceled, err == context.DeadlineExceeded:

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// String returns s in Unicode's normalization form C, in which two spellings of one
-// text are the same bytes. What is not valid UTF-8 stays so. ASCII is in that form.
+// String returns s in Unicode's normalization form C, in which two spellings of one text, such as é as one or as two
+// characters, are the same bytes. Invalid UTF-8 stays invalid. ASCII is unchanged.
 func String(s string) string {
 	if isASCII(s) {
 		return s

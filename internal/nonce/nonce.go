@@ -11,7 +11,7 @@ import (
 var fixed atomic.Pointer[string]
 
 // New returns 80 random bits, as 16 letters and digits that need no escaping in any text constant. A longer nonce would
-// leave less room in MySQL's messages, which end after about 100 bytes in MariaDB.
+// leave less room for the details in MySQL's messages, which end after about 100 bytes in MariaDB.
 func New() string {
 	if f := fixed.Load(); f != nil {
 		return *f

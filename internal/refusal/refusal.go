@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// names is a bounded list. If an error matches several entries, the first entry counts.
+// names lists all refusals. If an error matches several entries, the first entry counts.
 var names = []struct {
 	is   error
 	name string

@@ -42,7 +42,7 @@ func (t *Table) Than(once, again, same string) string {
 	return again
 }
 
-// Own returns a name for an object of a table, of limited length.
+// Own returns a name for an object of a table. A long table name is replaced by a hash, because databases limit names.
 func Own(kind, table string) string {
 	if len(table) > 32 {
 		sum := sha256.Sum256([]byte(table))

@@ -44,8 +44,8 @@ func Ledger(d sqltext.Dialect, schema, privileges string) Table {
 	return Own(d, schema, sqltext.LedgerTable, d.Capabilities().CreateLedger, privileges)
 }
 
-// LedgerFunction returns the missing object if guards find no function that checks the ledger: the ledger's table, or
-// the function that Setup installs with the table.
+// LedgerFunction returns what is missing if guards don't find the function that checks the ledger: the ledger's table,
+// or just the function, which Setup installs with the table.
 func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
 	t, facts := Ledger(d, schema, ""), d.Capabilities()
 	found, err := ask(sqltext.Place(d, schema, facts.FindLedgerSchema))
@@ -60,8 +60,8 @@ func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
 	}
 }
 
-// An Asker returns the only column of a query's rows. It returns an error if it can't send the query, because an error
-// has ended the transaction.
+// An Asker sends a query, and returns the only column of its rows. It returns an error if the query can't be sent, for
+// example because an error has ended the transaction.
 type Asker func(query string) ([]string, error)
 
 // A Column is a column of a Table.
@@ -146,8 +146,8 @@ func Account(account string) string {
 	return quote(account[:at]) + "@" + quote(account[at+1:])
 }
 
-// missing returns the remedy for a table that isn't found. A second ledger would split the tokens: a token that is
-// stale in one ledger would pass in the other.
+// missing returns the remedy for a table that isn't found. If another schema has the ledger, the remedy isn't to create
+// a second one: a token that is stale in one ledger would pass in the other.
 func (t Table) missing(ask Asker) Missing {
 	m := Missing{Name: "table " + t.SQL, SQL: t.Create}
 	if t.elsewhere == "" {
@@ -213,8 +213,8 @@ func lacksColumn(err error, message, table, name string) bool {
 	return strings.Contains(message, "table "+table+" has no column named "+name)
 }
 
-// lacksPrivilege excludes a refusal by row-level security, which has the same code and names the table in double
-// quotes.
+// lacksPrivilege reports whether a privilege on the table is missing. A refusal by row-level security has the same
+// code, but isn't meant: its message has the table's name in double quotes.
 func lacksPrivilege(err error, message, name string) bool {
 	return dberr.SQLState(err) == dberr.InsufficientPrivilege && mentions(message, name) &&
 		!strings.Contains(message, `"`+name+`"`)

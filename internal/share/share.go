@@ -13,8 +13,8 @@ import (
 // statements are under way, a call sends its own statement at once. Further calls wait until a statement ends, and then
 // share the next statement.
 //
-// A batch doesn't settle a call that would have to wait. The caller of such a call sends a separate statement. So a
-// member never waits for the lock of another member, or fails with that member's error.
+// A batch's statement skips a call that would have to wait for a lock, and the caller then sends a separate statement.
+// So no member of a batch waits for another member's lock, or fails with its error.
 //
 // Width, Send and Left must be set before the first use. Then a Batcher is safe for concurrent use.
 type Batcher[T any] struct {
@@ -35,8 +35,8 @@ type Batcher[T any] struct {
 const (
 	// size is the maximum number of calls that share a statement.
 	size = 64
-	// timeout is how long further statements wait for a statement. A slower statement may be waiting for a lock, or
-	// its server may be unreachable.
+	// timeout is how long a statement keeps its place. A slower statement may be waiting for a lock, or its server may
+	// be unreachable, and must not hold up others.
 	timeout = 10 * time.Millisecond
 )
 
@@ -54,7 +54,7 @@ type Member[T any] struct {
 	ended bool // the batch has ended
 }
 
-// A Place is the place of a statement under way. The zero value holds no place.
+// A Place is one of the Width places for statements under way. The zero value holds no place.
 type Place struct{ end func() }
 
 // Leave gives up the place.
@@ -67,9 +67,9 @@ func (p Place) Leave() {
 // Off makes each later call send a separate statement, because the database can't share statements.
 func (b *Batcher[T]) Off() { b.off.Store(true) }
 
-// Share makes a call wait for its turn. It reports whether a batch has settled the call. Otherwise the caller must send
-// a separate statement and then leave the place. Two calls of one key don't share a statement. The error is ctx's. If a
-// batch was sent for a call that left, Left is called.
+// Share makes a call wait until it may be sent, and reports whether a batch has settled the call. Otherwise the caller
+// must send a separate statement, and then call Leave of the Place. Two calls of one key don't share a statement. If
+// ctx ends first, Share returns its error, and Left is called if the call's batch was already sent.
 func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, settled bool, _ error) {
 	if b.off.Load() {
 		return Place{}, false, nil
@@ -107,7 +107,7 @@ func (b *Batcher[T]) enter(key string, call T) (*Member[T], Place) {
 	return m, Place{}
 }
 
-// place returns a place, which ends automatically if the statement is late.
+// place returns a place, which passes to the forming batch if the statement takes longer than timeout.
 func (b *Batcher[T]) place() Place {
 	late := time.AfterFunc(timeout, b.next)
 	return Place{func() {
@@ -117,7 +117,7 @@ func (b *Batcher[T]) place() Place {
 	}}
 }
 
-// next gives the place of an ended statement to the forming batch.
+// next gives the place of an ended or late statement to the forming batch.
 func (b *Batcher[T]) next() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,7 +25,7 @@ const limit = 2 * time.Second
 
 // Abandoned calls send with text and a comment, and ends the statement on the server if ctx ended, or the connection
 // broke, before the response. The comment identifies the statement in the server's process list. A user needs no
-// privilege to see and end the user's own sessions. A statement that can't be found or ended stays.
+// privilege to see and end the user's own sessions. A statement that can't be found or ended continues.
 //
 // The queue ends the statement in the background: the pool may have no free connection before the caller returns its
 // transaction's connection, and the server may be unreachable.
@@ -46,8 +46,8 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 }
 
 // unanswered reports whether err means that a statement was or may have been sent, and the server hasn't responded. It
-// returns false for an unknown error, which may come from reading a response: the session continues then, and the KILL
-// would end the session's next statement.
+// returns false for an unknown error, with which the driver may have failed to read a response: then the session
+// continues, and the KILL would end its next statement.
 func unanswered(err error) bool {
 	var dialing *net.OpError
 	if errors.Is(err, driver.ErrBadConn) || errors.As(err, &dialing) && dialing.Op == "dial" {
@@ -59,8 +59,8 @@ func unanswered(err error) bool {
 }
 
 // end ends another session's statement, found by mark, and reports whether it found the statement. Within a transaction
-// a pooler sends all statements to one server. The KILL is in a prepared text, so that no pooler takes the number for a
-// session of the pooler.
+// a pooler sends all statements to one server. The KILL is inside of a PREPARE, because a pooler would take the number
+// in a plain KILL for one of the pooler's sessions.
 func end(ctx context.Context, db *sql.DB, mark string) (found bool, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 type key struct{}
 
-// Context returns the context to send query with. Drivers and their wrappers pass the context to hooks of the
-// application. A hook can't use the context for another statement.
+// Context returns the context to send query with. It marks only this query, because drivers pass the context to hooks
+// of the application, and a hook's own statements must be guarded.
 func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)
 }
@@ -32,7 +32,7 @@ func isComment(s string) bool {
 	return opened && closed && !strings.Contains(inner, "*/")
 }
 
-// A Hold passes a call of tokens.Store.Hold to the connection of its transaction.
+// A Hold informs the transaction's connection of a successful call of tokens.Store.Hold.
 type Hold struct{ noted func() }
 
 type holdKey struct{}
@@ -50,7 +50,7 @@ func HoldOf(ctx context.Context, query string) *Hold {
 	return nil
 }
 
-// Note makes Succeeded call f, which belongs to a fenced connection.
+// Note sets the function of the fenced connection that Succeeded calls.
 func (h *Hold) Note(f func()) { h.noted = f }
 
 // Succeeded informs the fenced connection that the transaction holds the tokens. On an unfenced connection it does
