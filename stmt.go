@@ -62,8 +62,8 @@ func (s *stmt) current() *rewrite.Plan {
 	return s.plan
 }
 
-// use prepares text, with the guard's arguments in added, as base, unless base was prepared from text under the same
-// settings for string literals (read).
+// use makes base the prepared statement of text, unless it was prepared from text under the same settings for string
+// literals (read). added are the guard's arguments in text.
 func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read lex.Escapes) error {
 	if s.base != nil && s.text == text && s.read == read {
 		return nil

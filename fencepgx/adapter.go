@@ -159,8 +159,8 @@ func (l *connAdapter) isNoName(text string) error {
 	return nil
 }
 
-// Misplaces refuses a statement if pgx, in the simple protocol, would write arguments to places where the server reads
-// no placeholder, such as in a string: a value could end the string and begin another statement.
+// Misplaces returns why a statement is refused: in the simple protocol pgx would write arguments where the server reads
+// no placeholder, such as in a string, and a value could end the string and begin another statement.
 func (l *connAdapter) Misplaces(r core.Request, _ bool) string {
 	simple, args := l.session.simple, r.Args
 	for len(args) > 0 && isOption(args[0].Value) {

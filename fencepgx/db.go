@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// A DB is a pool with the fence around it. It is safe for concurrent use. The methods work as in pgxpool, with the
+// A DB is a pool that guards its statements. It is safe for concurrent use. The methods work as in pgxpool, with the
 // guard.
 type DB struct {
 	pool     *pgxpool.Pool
@@ -33,12 +33,12 @@ type DB struct {
 // opened counts the DBs, because one pool may have several.
 var opened atomic.Int64
 
-// New puts the fence around a pool. It sends nothing. A nil pool, invalid options, another dialect than PostgreSQL, and
-// a version of pgx in which fencepgx can't find the prepared statements are [sqlfence.ErrInvalid]. The error lists all
+// New returns a DB on a pool. It sends nothing. A nil pool, invalid options, another dialect than PostgreSQL, and a
+// version of pgx in which fencepgx can't find the prepared statements are [sqlfence.ErrInvalid]. The error lists all
 // invalid options.
 //
-// The pool's hooks get connections without the fence. If a hook prepares a statement by name, the statement is guarded
-// when a DB executes it.
+// The pool's hooks get unguarded connections. If a hook prepares a statement by name, the statement is guarded when a
+// DB executes it.
 func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w: nil pool", sqlfence.ErrInvalid)

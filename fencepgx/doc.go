@@ -1,4 +1,4 @@
-// Package fencepgx puts the fence around a pool of pgx, without database/sql. The options, rules, errors and events are
+// Package fencepgx guards the statements of a pgx pool, without database/sql. The options, rules, errors and events are
 // those of package sqlfence.
 //
 //	pool, err := pgxpool.New(ctx, dsn)

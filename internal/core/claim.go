@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// findTakeover plans the statement to claim rows if the context is of [WithTakeover], or returns why the statement
+// findTakeover plans the statement to claim rows if the context comes from [WithTakeover], or returns why the statement
 // can't claim rows.
 func (e *Execution) findTakeover(ctx context.Context) error {
 	if !takesOver(ctx) {
@@ -21,7 +21,7 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 	return nil
 }
 
-// planFor returns the plan of the statement for the execution's variants and the variant v, or why it is refused.
+// planFor returns the statement's plan for the execution's plan kind and v, or why the statement is refused.
 func (e *Execution) planFor(v guard.PlanKind) (*rewrite.Plan, error) {
 	plan := e.rewriter().PlanFor(e.read.Query, e.read.planKind|v)
 	if plan.Verdict == guard.Refuse {

@@ -81,8 +81,8 @@ type Found struct {
 	check Check
 }
 
-// Check runs the options' check of a new connection, if there is one. After an error the caller must close the
-// connection.
+// Check runs the check of a new connection that the options may have, such as verify.OnConnect. After an error the
+// caller must close the connection.
 func (f *Found) Check(ctx context.Context, s *Settings, l ConnAdapter) error {
 	if s.onConnect == nil {
 		return nil

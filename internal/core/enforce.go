@@ -10,7 +10,7 @@ import (
 )
 
 // enforce sends an execution with enforced guards once. Cached facts about the database decide how a guard is written.
-// If an error disproves a fact, the next execution queries the fact again.
+// If an error disproves a fact, the error is temporary, and the next execution queries the fact again.
 func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	if err := e.linked(ctx); err != nil {
 		return got, err

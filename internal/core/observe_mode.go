@@ -34,7 +34,7 @@ func (e *Execution) tolerates(reason error) bool {
 }
 
 // withoutObserved builds the guard of a refused statement again, as if the observed tables weren't registered. If the
-// statement isn't refused again, the reason for the first refusal becomes an event.
+// statement isn't refused again, the reason for the first refusal is only reported to observers.
 func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
 	would := e.refusal(WouldRefuse, reason)
 	decided, err := e.enforceOnly(ctx)

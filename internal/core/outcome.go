@@ -16,8 +16,8 @@ import (
 )
 
 // A guarded statement outside of a transaction, and the COMMIT of guarded statements by Tx.Commit or by a statement,
-// must not be sent twice. Nor may sqlfence report it as failed if the database may have applied it. In Observe mode the
-// errors of the base driver are returned unchanged.
+// must not be sent twice. Nor may sqlfence report it as failed if the database may have applied it: the error is
+// ErrUnknownOutcome. In Observe mode the errors of the base driver are returned unchanged.
 
 // ready returns nil if a guarded statement or its COMMIT may be sent. An error means that nothing was sent: the
 // context's error, or driver.ErrBadConn on a lost connection, so that database/sql retries on another connection.
@@ -55,9 +55,8 @@ type Tx interface {
 	Rollback() error
 }
 
-// BeforeTx queries the server's facts before a transaction that may have guarded writes, if an error would end the
-// transaction. It returns driver.ErrBadConn on a lost connection, and another error if the last transaction is still
-// open.
+// BeforeTx is called before a transaction begins, and queries facts about the server in advance ([Conn.knowBefore]). It
+// returns driver.ErrBadConn on a lost connection, and another error if the last transaction is still open.
 func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 	if s.txContext.begun && s.inTx {
 		return openTx{}

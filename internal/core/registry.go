@@ -82,7 +82,7 @@ func (r *registry) table(p *rewrite.Plan, i int) *Table {
 	return r.coveredTable(p, i)
 }
 
-// planKind returns the plan's variant for the context's serial and takeover.
+// planKind returns the plan kind for the context's serial and takeover.
 func (r *registry) planKind(ctx context.Context) (v guard.PlanKind) {
 	if !r.serials && !r.claims {
 		return 0

@@ -31,7 +31,7 @@ const (
 		"stores the highest number of that type in the place of a higher one, so that two holders would have one " +
 		"token; alter the column to bigint, or use a strict sql_mode without IGNORE"
 
-	// assignsKey is why an UPDATE that assigns a function's result to the key is refused on a server that shows a guard
+	// assignsKey is why an UPDATE that assigns a function's result to the key is refused on a server where a guard sees
 	// only the old key.
 	assignsKey = "%s shows a guard no key that an UPDATE has assigned, and LAST_INSERT_ID may make another one of " +
 		"it; leave the key column out"
@@ -291,9 +291,8 @@ func (e *Execution) checkApart(apart string) error {
 }
 
 // maySplit reports whether the query or an argument has a byte beyond ASCII before a byte that a driver escapes. In
-// GBK, Big5 or Shift JIS the byte and the driver's backslash may be one character. An argument that the driver writes
-// into the SQL string could then end its own string literal, or the driver could find a placeholder inside of a
-// literal.
+// GBK, Big5 or Shift JIS the byte and the driver's backslash may be one character. An argument in the SQL string could
+// then end its own string literal, or the driver could find a placeholder inside of a literal.
 func (e *Execution) maySplit() bool {
 	return len(e.request.Args) > 0 && (escapedAfter(e.request.Query) || slices.ContainsFunc(e.request.Args, splits))
 }

@@ -113,7 +113,7 @@ func NamesFunction(err error, name string) bool {
 
 // LacksTable reports whether PostgreSQL, in a message of any language, reports that a table of this name doesn't exist
 // in some schema. The name is the message's only quoted text. The error of a cast to regclass has the same code and
-// form.
+// form, and counts as well.
 func LacksTable(err error, name string) bool {
 	code, _, own := PostgresError(err)
 	if code != UndefinedTable {
@@ -158,8 +158,8 @@ func IsClosed(err error) bool {
 }
 
 // IsSessionEnd reports whether the server or a pooler reports that the session ended, or that the statement's outcome
-// is unknown. A [ProtocolViolation] may be due to the statement, or to a pooler that has lost its server; the session
-// has ended if the driver has closed the connection.
+// is unknown. It returns false for a [ProtocolViolation], which may be due to the statement, or to a pooler that has
+// lost its server: then the session has ended if the driver has closed the connection.
 func IsSessionEnd(err error) bool {
 	code := SQLState(err)
 	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) ||

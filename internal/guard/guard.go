@@ -1,6 +1,6 @@
 // Package guard has the types that describe guards. The folders of internal/dialect fill in a guard's SQL for each
-// database, and package rewrite uses it. Package rewrite fills in a guard's findings in a statement and its errors, and
-// internal/core uses them.
+// database, and package rewrite uses it. Package rewrite fills in what it finds in a statement ([Target], [Refusal])
+// and in an error ([Marker]), and internal/core uses these.
 package guard
 
 import (
@@ -31,15 +31,15 @@ type Dialect struct {
 	// RowNumbers are other names for a table's key, such as rowid.
 	RowNumbers []string
 
-	// KeyReturner is the function that returns its argument, and makes the statement report it as the last inserted
-	// key; empty if the database has no such function.
+	// KeyReturner is a function in which an UPDATE may wrap the key that it assigns: it returns its argument, and makes
+	// the statement report it as the last inserted key. It is empty if the database has no such function.
 	KeyReturner string
 
-	// RowCounter is the function that counts rows during their selection; empty if the database has no such function.
+	// RowCounter is the function that counts rows during their selection; a guarded UPDATE that calls it is refused.
 	RowCounter string
 
-	// FoundCounter is the function that counts the rows of the last query, even of a subquery in the same statement;
-	// empty if the database has no such function.
+	// FoundCounter is the function that counts the rows of the last query, even of a guard's query in the same
+	// statement. A write with such a guard that calls it is refused.
 	FoundCounter string
 
 	// LedgerCheck writes the condition that compares a token with the newest token of its name. The condition is true
@@ -53,8 +53,8 @@ type Dialect struct {
 	// LedgerTail writes a clause after the query of an INSERT that checks the ledger before the query's first row.
 	LedgerTail func(w Writer)
 
-	// ClaimsAtOnce is the number of claims from which a row's guard passes them as one argument, with the condition
-	// that AmongClaims writes. 0 means that the guard always compares a list.
+	// ClaimsAtOnce is a number of claims. A row's guard passes so many or more claims as one argument, with the
+	// condition that AmongClaims writes. 0 means that the guard always compares a list.
 	ClaimsAtOnce int
 	AmongClaims  func(w Writer, of Lookup)
 
@@ -86,7 +86,8 @@ type Capabilities struct {
 	// as they will be stored. The guard compares the key there, because the database may silently change a key.
 	ReadsNewRow fact.Fact
 
-	// ReadsWith: after an opening bracket WITH begins a query, even if a column has that name.
+	// ReadsWith: after an opening bracket WITH begins a query, so a guard can't put a bracket before a column of that
+	// name.
 	ReadsWith fact.Fact
 
 	// SkipsLocked: a SELECT can leave locked rows out (SKIP LOCKED).
@@ -110,7 +111,7 @@ type Capabilities struct {
 	// that filters the rows.
 	LedgerInRow fact.Fact
 
-	// SeeksFirst: if an index finds no row, no condition is evaluated, not even one without columns.
+	// SeeksFirst: if an index finds no row, no condition is evaluated, not even the ledger's check.
 	SeeksFirst fact.Fact
 
 	// PlansMatch: a virtual table itself evaluates MATCH, and a comparison of its hidden column. Inside of a guard's
@@ -162,7 +163,7 @@ type Texts struct {
 	Assigned Around
 
 	// Strict are the functions in these texts that take integers only. For a column of another type the database
-	// reports a missing function.
+	// reports a missing function, which means [NotInteger].
 	Strict []string
 }
 
@@ -195,9 +196,9 @@ type Protected struct {
 	// Cascades: only CASCADE drops a schema together with its objects.
 	Cascades fact.Fact
 
-	// Setting returns the name of a setting at a token if no statement may change the setting, or an empty text. It is
-	// nil if the database has no such setting. A statement that only reads and writes rows can change a setting only if
-	// it contains a name in Setters, or if Setters is empty.
+	// Setting returns the name of a setting at a token if no statement may change the setting, else an empty text.
+	// Setting is nil if the database has no such setting. A statement that only reads and writes rows can change a
+	// setting only if it contains a name in Setters, or if Setters is empty.
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 

@@ -103,8 +103,9 @@ type Lock struct {
 	Expiry string // the time at which it expires; NULL means that it has expired
 }
 
-// Claims names the columns of a table's claims, which the tokens of another table's writes are compared with. Key has
-// the name of each claim, and Claim its newest value, like a ledger's. The names are normalised.
+// Claims names the columns of a table's claims, which the tokens of another table's writes are compared with. The
+// column Key has the name of each claim, and the column Claim its newest value, as the ledger has of tokens. The names
+// are normalised.
 type Claims struct {
 	Schema string // empty for the search path; on SQLite for the written table's file
 	Name   string

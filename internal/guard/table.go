@@ -35,8 +35,7 @@ type Table struct {
 	Serial string // column of the row's version, which every write increments; empty without Serial
 
 	// SerialRequired refuses writes of existing rows unless the statement is versioned. The caller must refuse
-	// statements that only write existing rows, by the Changes of their targets. An upsert throws an error if it would
-	// update.
+	// statements that only write existing rows ([Target].Changes). An upsert throws an error if it would update.
 	SerialRequired bool
 
 	Lock Lock // columns of the lock that keeps other users from editing a row; empty without EditLock

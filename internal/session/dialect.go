@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect holds the queries for the [Capabilities] about the servers of one kind of database and their sessions.
+// A Dialect holds the queries for the [Capabilities] of one kind of database: of its servers, and of their sessions.
 type Dialect struct {
 	Text sqltext.Dialect
 

@@ -1,6 +1,6 @@
 // Package session keeps the facts that a connection knows about its server and its session: that the server throws
-// guards' errors, and capabilities and settings that guards rely on and that a statement's SQL doesn't show. One place
-// queries the facts before a connection's first guarded write, and one place forgets them.
+// guards' errors, and capabilities and settings that guards rely on and that a statement's SQL doesn't show.
+// [Session.Know] queries the facts before a connection's first guarded write.
 package session
 
 import (
@@ -60,7 +60,7 @@ type Capabilities struct {
 	Version, Comment string
 
 	// Apart is empty if a lock on a row that the transaction doesn't write, as on the ledger's, blocks changes of that
-	// row. Else it is the condition for this, and why the server doesn't meet the condition.
+	// row. Else it is the condition for such blocking, and why the server doesn't meet the condition.
 	Apart string
 
 	// LocksAlone: a row lock can't be shared, and all reads of a locking query see the newest rows. So a lock that a
@@ -214,7 +214,7 @@ func (s *Session) missesCounts(m Moment) bool {
 
 // missing returns the facts to query for a moment.
 func (s *Session) missing(m Moment) *Wanted {
-	// The search for the function takes most of the time of a connection's first query, and the pool may know the
+	// The search for the ledger's function takes most of a first query's time, so it is left out if the pool knows the
 	// function.
 	w := &Wanted{LedgerSchema: s.wants.Schema, Server: !s.known || s.changed && m.Settings || s.missesCounts(m),
 		Counts: m.Counts, Capabilities: Capabilities{Version: s.Version}, Function: s.LacksFunction()}

@@ -92,8 +92,8 @@ func (d *Database) missesFunction(err error) bool {
 	return false
 }
 
-// isAbout reports whether err contains name as a whole identifier. A value that is cast to regclass may contain a
-// longer name.
+// isAbout reports whether err contains name as a whole identifier. A longer name doesn't count: a user's value may
+// contain it.
 func isAbout(err error, name string) bool {
 	_, behind, found := strings.Cut(err.Error(), name)
 	next, _ := utf8.DecodeRuneInString(behind)

@@ -36,7 +36,8 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 		looked := false
 		queue.Add(&cleanup.Task{For: limit, Do: func(ctx context.Context, db *sql.DB) (done bool, err error) {
 			found, err := end(ctx, db, mark)
-			// The server may not have begun the statement at the first look, and a KILL may not reach it.
+			// A second look is needed: at the first, the server may not have begun the statement, and a KILL may not
+			// reach it.
 			done = looked && !found
 			looked = looked || err == nil
 			return done, err
