@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// An interceptor uses ngrok/sqlmw for transactions, because their end must be noticed, and for rows of guarded
+// An interceptor uses ngrok/sqlmw for transactions, because core.Conn must see their end, and for rows of guarded
 // queries, because any row may bring a refusal. sqlmw wraps a driver's rows with exactly the optional interfaces that
 // they implement; there are dozens of combinations. sqlmw is used for nothing else: see docs/adr/0003.
 type interceptor struct {

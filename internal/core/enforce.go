@@ -71,9 +71,10 @@ func (e *outdated) Unwrap() error { return e.error }
 // Temporary returns true: sqlfence.Retry runs the transaction again.
 func (e *outdated) Temporary() bool { return true }
 
-// staleFirst returns the guard's error instead of err if a stale holder's statement failed with err before its guard
-// was evaluated. For this it queries the guard's condition once more, if the database has understood the statement, and
-// no transaction is open that err may have ended. A guard that is evaluated before the first row needs no such query.
+// staleFirst lets a stale holder get ErrStale even if its statement failed with err, such as a duplicate key, before
+// the guard was evaluated. For this it queries the guard's condition once more, if the database has understood the
+// statement, and no transaction is open that err may have ended. A guard that is evaluated before the first row needs
+// no such query.
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {

@@ -83,8 +83,8 @@ func (e *Execution) report(ctx context.Context, event Event) {
 	e.conn.settings.report(ctx, event)
 }
 
-// reportFailure reports the application's error if it is one of sqlfence's errors and no event has reported it.
-// Statements of sqlfence's packages have separate observers.
+// reportFailure reports the application's error if it is one of sqlfence's errors and no event has reported it. It
+// leaves out statements of sqlfence's own packages, such as lease, which has separate observers.
 func (e *Execution) reportFailure(ctx context.Context, err error) {
 	if !e.conn.unreported(err) || trusted.Is(ctx, e.read.Query) {
 		return

@@ -18,8 +18,8 @@ type hold struct {
 	under int      // number of the open savepoints that were set before the last Hold
 }
 
-// followHold records a statement of Hold, and the savepoints that are set, released and rolled back to. err is the
-// statement's error.
+// followHold records a statement of Hold, and the setting, release and rollback of savepoints, to notice a rollback
+// that gives up Hold's lock. err is the statement's error.
 func (s *Conn) followHold(ctx context.Context, query string, err error) {
 	if h := trusted.HoldOf(ctx, query); h != nil {
 		h.Note(func() {

@@ -2,8 +2,8 @@ package dberr
 
 import "github.com/sqlfence/sqlfence/internal/fact"
 
-// Classifier has the error classification of a database and its drivers: the state of the statement and the transaction
-// after an error. It also has the peculiarities of values.
+// Classifier classifies the errors of a database and its drivers: what state the statement and the transaction are in
+// after an error. It also has facts about how values are stored and counted.
 type Classifier struct {
 	Remote       fact.Fact // the database uses a network connection that can be lost
 	CommitsAfter fact.Fact // after a rollback for a deadlock or the like, later statements commit separately

@@ -39,7 +39,7 @@ type Dialect struct {
 	RowCounter string
 
 	// FoundCounter is the function that counts the rows of the last query, even of a guard's query in the same
-	// statement. A write with such a guard that calls it is refused.
+	// statement. A write that calls it is refused if its guard has a query.
 	FoundCounter string
 
 	// LedgerCheck writes the condition that compares a token with the newest token of its name. The condition is true

@@ -38,7 +38,7 @@ type Dialect struct {
 	Read func(w *Wanted, row []string)
 
 	// Strings is a query for the settings that decide how the session's string literals are read, and ReadStrings reads
-	// its result. Strings is empty if the canary or Settings returns this.
+	// its result. Strings is empty if Settings returns these settings, or if there are none.
 	Strings     string
 	ReadStrings func(rows [][]string) lex.Escapes
 
