@@ -15,10 +15,11 @@ import (
 
 // A dialect holds the statements of one database, with these placeholders:
 //
-//	{table} {name} {schema}  the table as SQL, its name and schema as constants; DATABASE() for MySQL's own
-//	{key}                    the name as the database compares it, as a constant
-//	{own}                    the table of the counts
-//	{insert} {update} {delete}        the names of the triggers as SQL
+//	{table} {'table'}   the counted table's name with its schema, as an SQL identifier and as a constant
+//	{name} {schema}     its two parts as constants; {schema} is DATABASE() if the caller gave no schema
+//	{key}               the name as the database compares it, as a constant
+//	{own}               the table with the counts, fencing_changes
+//	{insert} {update} {delete}        the names of the triggers, as SQL identifiers
 //	{'insert'} {'update'} {'delete'}  and as constants
 type dialect struct {
 	sqltext.Dialect
@@ -34,8 +35,8 @@ type dialect struct {
 	reads         *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
 	end           string         // a statement that ends an open transaction before count's transaction begins
 
-	// group is a query for server variables, and servers returns the obstacle to counting that a variable reveals, or
-	// an empty text. group is empty if no variable can be such an obstacle.
+	// group is a query for server variables that show a cluster of several writing servers; empty if there are none.
+	// servers returns why a variable forbids counting, because counting would fail in such a cluster, or an empty text.
 	group   string
 	servers func(variable, value string) string
 }

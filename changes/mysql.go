@@ -7,9 +7,9 @@ import (
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
-// mysql counts rows, because MySQL has no statement triggers. A connection holds the named lock of its slot until it
-// closes, so it never waits for another connection. A duplicate of a primary key locks only the row, and no gap that
-// would block an INSERT.
+// mysql counts each changed row, because MySQL has no statement triggers. On its first count a connection takes a slot,
+// a number with a free named lock (GET_LOCK), and keeps the lock until it closes. It counts in the row of its slot,
+// so it never waits for another connection: ON DUPLICATE KEY UPDATE locks only this row, and no gap between rows.
 var mysql = dialect{
 	Dialect:       my.Text,
 	names:         sqlfence.MySQL,

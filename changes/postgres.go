@@ -21,8 +21,8 @@ var postgres = dialect{
 	(SELECT pg_catalog.sum(b.n)::bigint FROM fencing_changes AS b
 		WHERE b.relation = pg_catalog.to_regclass({'table'}))`,
 
-	// Triggers of statements belong to the table that a statement names, and what applies a subscription's changes
-	// fires none of them.
+	// A statement trigger fires only for the table that the statement names, not for its partitions, parents or
+	// children, and doesn't fire for the changes that a subscription of logical replication applies.
 	obstacles: `SELECT 'there is no such table' WHERE pg_catalog.to_regclass({'table'}) IS NULL
 UNION ALL SELECT 'it is no table, or it has partitions, parents or children'
 FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass({'table'})
@@ -33,14 +33,14 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 	install: []string{installPostgres},
 }
 
-// The function has its owner's powers, so that writers need no privilege; therefore no name in the function depends on
-// the search_path. A connection counts in the row of its backend slot, which no other live connection has. So no
-// connection waits, and a snapshot is never older than the previous commits to the row. A prepared transaction keeps
-// its row lock after the session has left the slot; if the server allows prepared transactions, the function uses a
-// different row in that case.
+// installPostgres creates fencing_changes, the trigger function sqlfence_changes_v1 and the table's trigger. The
+// function runs with its owner's powers, so writers need no privilege on fencing_changes; therefore no name in it
+// depends on the search_path. A connection counts in the row of its backend number, which no other live connection has,
+// so it waits for none. Only a prepared transaction can still hold a row lock after its session has left the number; if
+// the server allows prepared transactions, the function skips such a row and counts in another one.
 //
-// Each count starts at the current time, so that a new table never reaches a count of a dropped table with the same
-// name. Reinstalling the trigger increases the count, because the table may have changed without the trigger.
+// A table's count starts at the current time in ms, above any count of a dropped table with the same name. Reinstalling
+// the trigger increases the count, because the table may have changed without the trigger.
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});

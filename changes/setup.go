@@ -13,9 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Setup makes the database count the changes of the tables: it creates fencing_changes and the triggers, if they are
-// missing. If nothing is missing, Setup changes nothing and locks nothing. Several processes may call Setup at every
-// start, at the same time. tables are names as for [sqlfence.WithTable]; they need not be registered.
+// Setup makes the database count the changes of the tables: it creates the table fencing_changes for the counts, and
+// the triggers, if they are missing. If nothing is missing, it changes and locks nothing. Several processes may call it
+// at every start, at the same time. tables are names as for [sqlfence.WithTable]; they need not be registered.
 //
 // Creating triggers needs an exclusive lock on the table for a moment. Setup waits for open transactions for a second
 // at most (on SQLite, for the busy timeout), and tries again after a backoff, until ctx ends.
@@ -45,8 +45,8 @@ func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
 	return nil
 }
 
-// oneServer refuses a group of servers that all write: connections of two of them would count in the same row, and
-// collide at COMMIT.
+// oneServer returns an error in a cluster in which several servers accept writes, such as Galera: connections of two
+// servers would count in the same row, and one of the two transactions would fail at COMMIT.
 func (c *Counter) oneServer(ctx context.Context) error {
 	if c.dialect.group == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Sqlfence looks after what package sqlfence keeps in a database: its tables, tokens and
-// leases; and runs commands under a lease. docs/cli.md describes it.
+// Sqlfence creates, shows and repairs sqlfence's tables, tokens and leases in a database, checks registered tables, and
+// runs commands that hold a lease. docs/cli.md describes it.
 package main
 
 import (

@@ -17,8 +17,8 @@ type process struct {
 	began              string
 }
 
-// InForeground reports whether this process's group is the terminal's foreground group. In a shell's pipeline it is,
-// even if its input is no terminal.
+// InForeground reports whether this process's group is the terminal's foreground group. That is so in a shell's
+// pipeline, even if this process reads from the pipe.
 func InForeground() bool {
 	const group, terminal, foreground = 2, 4, 5
 	line, err := os.ReadFile("/proc/self/stat")
@@ -90,8 +90,8 @@ func processes(dead bool) (all []process) {
 	return all
 }
 
-// look reads a process from /proc; ok is false if there is no such process. In the line that it reads, the name is in
-// parentheses, and may contain any character.
+// look reads the process pid from /proc; dead is true for a zombie, ok is false if there is no such process. It skips
+// the program's name up to the last parenthesis, because the name may contain blanks and parentheses.
 func look(pid int) (p process, dead, ok bool) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])

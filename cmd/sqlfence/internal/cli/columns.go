@@ -18,8 +18,8 @@ func (a *stdout) columns() int {
 	return columns
 }
 
-// folded breaks a text at its blanks, so that no line has more columns and each but the first is indented. A
-// word that is longer stays whole, to be copied.
+// folded breaks a text at its blanks into lines of at most this many columns, and indents all lines but the first. It
+// doesn't break a word that is longer than a line, so that people can copy the word.
 func folded(text string, columns int, indent string) string {
 	if columns <= 0 {
 		return text
@@ -43,8 +43,8 @@ func folded(text string, columns int, indent string) string {
 	return b.String()
 }
 
-// excerpt returns the part of a line around a place, in bytes from its start, that fits into the columns, and
-// the place in it. An ellipsis marks omitted text.
+// excerpt returns the part of a line around the byte offset at that fits into the columns, and the same place's offset
+// in this part. An ellipsis marks omitted text.
 func excerpt(line string, at, columns int) (string, int) {
 	before, behind := line[:at], line[at:]
 	room := columns - 2 // for the ellipses

@@ -92,8 +92,8 @@ type change struct {
 	title string // title of a file
 }
 
-// ownFiles returns the files of package schema for a database, in the form for a migration tool or for the database's
-// client. Each part is empty or ends with a slash.
+// ownFiles returns the files of package schema for a database: if migrations is set for a migration tool, otherwise for
+// the database's own client. A part is a folder of the files: "" or "issuers/".
 func ownFiles(source database.Source, migrations bool, parts ...string) (changes []change, err error) {
 	for _, part := range parts {
 		folder := part + source.Name
@@ -161,8 +161,8 @@ func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catal
 	})
 }
 
-// writeApplied writes the answer that something was done. created are the tables, triggers and functions of sqlfence's
-// that were missing before.
+// writeApplied writes the result of a command that has changed the database: for people the text what, as JSON the
+// list created, which names sqlfence's tables, triggers and functions that were missing before.
 func (a *app) writeApplied(what string, created ...string) error {
 	return a.write(struct {
 		Applied bool     `json:"applied"`

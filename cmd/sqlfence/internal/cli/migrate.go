@@ -62,8 +62,8 @@ func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []c
 	return lacking, nil
 }
 
-// isDone reports whether a file or Setup has run. isDone checks for the table in the file's name, unless LaterFiles has
-// a query for the file.
+// isDone reports whether the database has what a file of package schema creates, by the file or by a Setup method. It
+// runs the file's query in LaterFiles, or, if there is none, looks for the table in the file's name.
 func isDone(ctx context.Context, source database.Source, db *sql.DB, file string) (bool, error) {
 	if question, ok := source.LaterFiles[file]; ok {
 		found, err := dialectopt.Texts(ctx, db, question)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// point sets the line and the column of the place, and returns the line with a caret below. It cuts the line to fit
-// into the columns of a terminal, unless columns is 0.
+// point sets x.Line and x.Column from x.Offset, and returns this line of the query with a caret below the place. It
+// cuts the line to fit into the columns of a terminal, unless columns is 0.
 func (x *explanation) point(query string, columns int) string {
 	offset := *x.Offset
 	if offset < 0 || offset > len(query) {
@@ -33,8 +33,8 @@ func (x *explanation) point(query string, columns int) string {
 	return fmt.Sprintf("%d:%d\n%s%s\n%s%*s\n", x.Line, x.Column, indent, shown, indent, before+1, "^")
 }
 
-// shownLine returns a line in a form that a terminal can show, and its width in cells. What isn't to be seen, such as a
-// control character, is written as in a string of Go's.
+// shownLine returns a line in a form that a terminal can show, and its width in cells. It writes invisible characters,
+// such as control characters, as the escapes of a Go string.
 func shownLine(line string) (shown string, cells int) {
 	var b strings.Builder
 	for i := 0; i < len(line); {

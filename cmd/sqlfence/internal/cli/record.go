@@ -26,8 +26,8 @@ func whoami() string {
 	return name
 }
 
-// writeDone reports a manual change: as JSON with the record, or as text for people with the record as a log line on
-// standard error.
+// writeDone reports a manual change. With --json it writes answer, which contains a record of who made the change and
+// why; otherwise it calls people, which writes text, and logs the record on standard error.
 func (a *app) writeDone(answer any, done string, people func()) error {
 	if !a.json {
 		a.log.Info(done, "by", whoami(), "reason", a.reason)

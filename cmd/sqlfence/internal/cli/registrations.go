@@ -66,8 +66,8 @@ type registered struct {
 	core.Registered
 }
 
-// shared returns the tables of all registrations, in the order in which they are met first. A name without a schema
-// is that table in each schema.
+// shared returns the tables of all programs' registrations, in the order of their first occurrence, each with all its
+// registrations. A name without a schema counts as the same table as this name in any schema.
 func shared(d sqlfence.Dialect, all []registration) (tables []*sharedTable, err error) {
 	for _, r := range all {
 		if r.Dialect != "" && r.Dialect != d.String() {
@@ -140,8 +140,8 @@ func place(schema string) string {
 
 func (r registered) words() string { return r.Table + "=" + strings.Join(r.Rules, ",") }
 
-// merged returns each table once, as the first program has registered it. Tables that programs have registered
-// differently are refused unless the command compares them.
+// merged returns an option for each table, as the first program has registered it. If programs have registered a table
+// differently, merged returns an error, unless compares is set because the command reports the differences.
 func merged(tables []*sharedTable, compares bool) (options []sqlfence.Option, err error) {
 	for _, s := range tables {
 		if a, b, differ := s.differs(); differ && !compares {
@@ -157,8 +157,8 @@ func merged(tables []*sharedTable, compares bool) (options []sqlfence.Option, er
 	return options, nil
 }
 
-// registrations reads the files of --tables. The files' schema is the schema of sqlfence's tables, unless --schema is
-// set.
+// registrations reads the files of --tables. Unless --schema is set, the first file's schema becomes the schema in
+// which the command looks for sqlfence's tables.
 func (a *app) registrations() (all []registration, err error) {
 	for _, file := range a.tableFiles {
 		r, err := readRegistration(file)

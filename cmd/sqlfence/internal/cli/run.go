@@ -122,7 +122,8 @@ func (a *app) runJob(j *job) error {
 	})
 }
 
-// terms returns the terms of the lease. The lease ends for us by the grace earlier, in which the command is ended.
+// terms returns the terms of the lease. With the [lease.Margin] of j.grace, this process considers the lease ended
+// j.grace before other processes can take it, and ends the command in this time.
 func (j *job) terms() []lease.Term {
 	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace)}
 	if j.wait == 0 {
@@ -144,8 +145,8 @@ func (j *job) terms() []lease.Term {
 
 func pause(wait time.Duration) time.Duration { return max(time.Millisecond, min(wait/10, time.Second)) }
 
-// supervise runs the command until it ends, or ctx does with the lease. The error has the command's
-// status, or is the loss of the lease, which is reported before the command is given time to end.
+// supervise runs the command until the command ends or the lease is lost, which ends ctx. The error has the command's
+// status. After a loss it reports the loss at once, then ends the command within j.grace, and returns the loss.
 func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

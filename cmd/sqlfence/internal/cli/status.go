@@ -153,8 +153,8 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 	return err
 }
 
-// leaveOut notes in o.Unshown why a missing object hides something. A missing table is in o.Missing already. leaveOut
-// returns any other error.
+// leaveOut handles the error of a query for a part of the overview, what. If the role lacks an object or a privilege,
+// it adds the reason to o.Unshown, except for a missing table, which o.Missing lists. It returns any other error.
 func (o *overview) leaveOut(what string, err error) error {
 	lacks := (*sqlfence.SetupError)(nil)
 	if !errors.As(err, &lacks) {

@@ -51,8 +51,8 @@ func (a *app) tableFlag(cmd *cobra.Command) {
 	cmd.Long += "\n\n" + tableHelp
 }
 
-// registered returns the tables of --tables and --table as options; create is as in text. If compared is set, different
-// registrations are returned as findings; otherwise they are an error.
+// registered returns the tables of --tables and --table as options. If create is set, a missing database file is
+// created. If files register a table differently, that is an error, or, if compared is set, a finding in *compared.
 func (a *app) registered(create bool, compared *[]verify.Finding) (options []sqlfence.Option, err error) {
 	all, err := a.registrations()
 	if err != nil {

@@ -52,7 +52,7 @@ the floor, which a deletion or a repair has raised.`,
 	return cmd
 }
 
-// tooHigh is the error for a number of the command line: one over the highest token is a mistake in it.
+// tooHigh marks a token above [sqlfence.MaxToken] as a mistake in the command line.
 func tooHigh(err error) error {
 	if errors.Is(err, sqlfence.ErrTokenLimit) {
 		return usage(err)
@@ -60,7 +60,8 @@ func tooHigh(err error) error {
 	return err
 }
 
-// notAdopted reports that the ledger has a newer token, or that the token is too low for the first token of the name.
+// notAdopted reports that the ledger has a newer token of the name, or that the name has none and the token isn't above
+// the lower bound for first tokens, which [tokens.Store.Delete] and [tokens.Store.Repair] set.
 func (a *app) notAdopted(ctx context.Context, l *ledger, stale *sqlfence.StaleError) error {
 	newest, floor := sqlfence.Token{Name: stale.Token.Name, Value: stale.Current}, int64(0)
 	current, err := l.Current(ctx, newest.Name)

@@ -18,7 +18,8 @@ type look struct {
 	unshown []string // reasons why a part isn't shown
 }
 
-// A watched name has its newest token and its lease, without the lease's fields that change while it is held.
+// A watched is a name with its newest token and its lease. It lacks the lease's end, which changes with each extension
+// and would be shown as a change.
 type watched struct {
 	tokenRow
 	Lease      string `json:"lease,omitempty"` // held or none; empty if no leases are kept
@@ -57,7 +58,7 @@ func (w *watcher) look(ctx context.Context) (look, error) {
 
 func (w *watcher) isLeftOut(name string) bool { return len(w.only) > 0 && name != w.only[0] }
 
-// watch returns the names in order. unread is the reason if the leases are missing because the role can't read leases.
+// watch returns the ledger's names in order. If the leases can't be read, names have none, and unread is the reason.
 func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
 	var names []tokenRow
 	for token, err := range l.List(ctx, "") {
@@ -73,8 +74,8 @@ func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched
 	return withLeases(names, held, "none"), nil, err
 }
 
-// withLeases adds to each name its lease, or none for a name without a lease. A lease has an older token than its name
-// if a later one was issued without a lease, and a newer one if it was read later.
+// withLeases adds its lease to each name; a name without a lease gets the text none. The name's and the lease's token
+// can differ, because a token may be issued without a lease, and leases are read after names; the higher one is shown.
 func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
 	byKey := make(map[string]lease.Info, len(held))
 	for _, h := range held {

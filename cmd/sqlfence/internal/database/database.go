@@ -23,8 +23,8 @@ type Database struct {
 	Dialect sqlfence.Dialect
 	Text    sqltext.Dialect
 
-	// parse reads a data source name, and returns its passwords also with an error. create is
-	// true if a database that doesn't exist may be made.
+	// parse turns a data source name into the driver's, and returns its passwords, even with an error, so that no
+	// message shows them. If create is set, a missing database may be created.
 	parse func(dsn string, create bool) (driverDSN string, secrets []string, err error)
 
 	// leases returns the options with which a release wakes waiters; nil if waiters poll.
@@ -100,7 +100,7 @@ func Parse(dsn string, create bool) (Source, error) {
 		"sqlite:books.db or postgres://user:password@host/database")
 }
 
-// Nowhere returns a source that nothing may be sent to, for what needs no connection.
+// Nowhere returns a source for commands that only print SQL. Nothing may be sent to it.
 func (d *Database) Nowhere() Source { return Source{Database: d, dsn: d.nowhere} }
 
 // Open opens the database, which is fenced if there are options or a schema.

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A listener receives PostgreSQL's notifications, so that waiting callers needn't poll for a lease. Every process that
-// releases leases must have a listener.
+// A listener receives PostgreSQL's notifications, so that waiting callers needn't poll for a lease. Every process with
+// leases must have one, because only then its releases send notifications.
 type listener string // a data source name
 
 func (dsn listener) Listen(ctx context.Context, channel string, notify func(payload string)) error {

@@ -2,9 +2,9 @@ package database
 
 import "github.com/sqlfence/sqlfence/internal/sqltext"
 
-// waitsMySQL returns a query for transactions that wait for a row of an index, as MariaDB reports them. All
-// transactions that have written nothing have the id 0. If several transactions have the blocker's id, the query
-// reports no blocker.
+// waitsMySQL returns the query of [Source.Waits] for MariaDB: transactions that wait for a row lock in the ledger or in
+// the table of leases, and who blocks them. All transactions that have written nothing have the same id 0, so if
+// several transactions have the blocker's id, the query names no blocker.
 func waitsMySQL(home Source) string {
 	session := func(trx, process string) string {
 		return "CONCAT(COALESCE(CONCAT(" + process + ".user, '@', SUBSTRING_INDEX(" + process +

@@ -2,8 +2,8 @@ package database
 
 import pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 
-// waitsPostgres returns a query for sessions that wait for the advisory lock of a name, or for a row of one of
-// sqlfence's tables. A session that waits for a row has the row's tuple lock, or waits for this lock.
+// waitsPostgres returns the query of [Source.Waits]: sessions that wait for the advisory lock of a name, or for a row
+// of one of sqlfence's tables, which pg_locks shows because such a session holds or awaits the row's tuple lock.
 func waitsPostgres(home Source) string {
 	session := func(of string) string {
 		return "COALESCE(pg_catalog.rtrim(pg_catalog.concat(" + of + ".usename, '@', COALESCE(pg_catalog.host(" + of +

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A Redactor writes texts for people, without the known secrets. Each text must be passed in one call of Write.
+// A Redactor writes texts for people, without the known secrets. Pass each text in one call of Write, because Write
+// doesn't find a secret that is split between two calls.
 type Redactor struct {
 	w       io.Writer
 	secrets []string

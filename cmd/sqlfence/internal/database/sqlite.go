@@ -33,9 +33,8 @@ var sqlite = &Database{
 	},
 }
 
-// parseSQLite makes sqlite:PATH?PARAMETERS a URI of SQLite's. A file that doesn't exist is
-// an error unless it may be created: a slip in a path would make an empty database. A connection waits while another
-// connection writes.
+// parseSQLite turns sqlite:PATH?PARAMETERS into an SQLite URI, by default with a busy timeout of 5 s. Unless create is
+// set, a missing file is an error, because SQLite would create an empty database for a mistyped path.
 func parseSQLite(dsn string, create bool) (string, []string, error) {
 	path, parameters, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
 	path, err := url.PathUnescape(strings.TrimPrefix(path, "//"))

@@ -23,8 +23,8 @@ type Wait struct {
 // ID identifies a wait. It stays the same when the blocking session changes its state.
 func (w Wait) ID() string { return w.Who + w.Since }
 
-// Waits returns who waits for one of the names, or for the row of a lease, for more than a second. Errors are the
-// database's, also where the role may not see other transactions.
+// Waits returns the sessions that have waited for more than a second for a name of the ledger or for the row of a
+// lease. Errors are the database's, for example if the role may not see other transactions.
 func (s Source) Waits(ctx context.Context, db *sql.DB) (found []Wait, err error) {
 	if s.waits == nil {
 		return nil, nil
