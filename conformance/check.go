@@ -14,8 +14,8 @@ type check struct {
 
 	// steps are taken with the driver alone and with sqlfence around it.
 	steps func(s *side)
-	// varies marks a check with results that differ from run to run with some drivers alone. A result with sqlfence
-	// must then equal the result of the driver alone in at least one of several attempts.
+	// varies marks a check that has different results from run to run with some drivers, even without sqlfence. Then
+	// each result with sqlfence must equal the driver's own result in at least one of several attempts.
 	varies bool
 
 	// guarantee is checked on a fenced database.
@@ -79,8 +79,9 @@ func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 // driver's results, because some drivers give up after 5 s.
 const paused = 4 * time.Second
 
-// attempts returns the reason if a comparison fails, or "". It repeats a comparison that varies, and a few times a
-// comparison that may have been paused. Guarantees aren't repeated, because a guarantee must hold through any pause.
+// attempts calls try, which compares results and returns a reason if they differ, and returns the last reason, or "".
+// It repeats a failed comparison up to 9 times if the check varies, and up to 4 times if the machine may have paused
+// it. The checks of guarantees don't use attempts, because a guarantee must hold through any pause.
 func (c check) attempts(try func(attempt int) (reason string)) (reason string) {
 	for attempt := 0; ; attempt++ {
 		began := time.Now()

@@ -13,9 +13,9 @@ import (
 // A Harness describes a driver to the checks. Only Connector must be set. The checks
 // don't change a Harness, and it may be used several times.
 type Harness struct {
-	// Connector returns a connector of the base driver to a fresh, empty database that
-	// allows several connections at once, which wait for each other's locks. It is
-	// called several times for every check. It must remove its databases with t.Cleanup, and report errors to t.
+	// Connector returns a connector of the driver under test, without sqlfence, to a fresh, empty database. The
+	// database must allow several connections at once, which wait for each other's locks. Each check calls Connector
+	// several times. Connector must remove its databases with t.Cleanup, and report errors to t.
 	Connector func(t testing.TB) driver.Connector
 
 	// Options are passed to sqlfence in addition to the check's options, such as [sqlfence.WithDialect] for a driver
@@ -58,8 +58,8 @@ func Run(t *testing.T, h Harness) Report {
 	return report
 }
 
-// Check is [Run], except that a failed check doesn't fail t and only appears in the
-// report. The databases are opened with t, and an error in opening fails t.
+// Check makes the checks of [Run], but a failed check only appears in the report, and doesn't fail t. t is passed to
+// [Harness].Connector: if a database can't be opened, t fails.
 func Check(t testing.TB, h Harness) Report {
 	t.Helper()
 	var report Report

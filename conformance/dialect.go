@@ -85,8 +85,8 @@ var mysql = dialect{
 	},
 }
 
-// bind writes the placeholders of a query, ? in the checks, as the dialect has them, and
-// the clause upsert.
+// bind returns a check's query in the dialect: it replaces the constant upsert, an ON CONFLICT clause, and writes each
+// placeholder ? as $1, $2 and so on if the dialect's placeholders are numbered.
 func (d *dialect) bind(query string) string {
 	if d.upsert != "" {
 		query = strings.ReplaceAll(query, upsert, d.upsert)

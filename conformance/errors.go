@@ -16,8 +16,8 @@ var errorChecks = []check{
 			"driver alone."},
 }
 
-// faulty are statements that the database refuses. Those on the books have no
-// fault in their form, which sqlfence would have to complain about itself.
+// faulty returns statements that the database refuses. Writes to the table books have no syntax error, because
+// sqlfence, not the database, would refuse a write to a registered table that it can't parse.
 func faulty() []string {
 	return []string{
 		"SELEC 1", "SELECT FROM WHERE", "SELECT 'unfinished", "SELECT * FROM nowhere", "SELECT nothing FROM books",

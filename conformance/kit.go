@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A kit is what both halves have at hand: a fresh database, its dialect, and a
-// place for failures.
+// A kit is the common part of a [side] (transparency) and a [fenced] (fencing): a fresh database, its dialect, and the
+// failures that a check has found.
 type kit struct {
 	harness Harness
 	*dialect

@@ -12,9 +12,9 @@ import (
 	every "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// A recorder is a connector that records the calls of the driver beneath. Its connections implement every optional
-// interface. If the driver lacks an interface, they act as database/sql would without the interface: this is enough to
-// count calls, but not to compare interfaces.
+// A recorder is a connector that records the calls to the driver that it wraps. Its connections implement every
+// optional interface, and act as database/sql would if the driver lacks one. So a recorder can show which calls
+// sqlfence makes, but not which interfaces the driver has.
 type recorder struct {
 	base driver.Connector
 

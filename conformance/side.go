@@ -23,8 +23,8 @@ const (
 	wrappedRegistered variant = "with sqlfence, books registered"
 )
 
-// A side is a database, opened in one of the variants, and the log of the steps
-// that were taken on it. The table books is there, with the books 1, 2 and 3.
+// A side is one of the databases that a transparency check compares: opened with or without sqlfence, by its variant,
+// with the table books and the books 1, 2 and 3, and with a log of the steps that were taken on it.
 type side struct {
 	kit
 	variant variant
@@ -93,8 +93,8 @@ func (s *side) offers(step string, abilities []string) {
 	s.log = append(s.log, entry{step: step, abilities: abilities})
 }
 
-// compare returns the differences between the log of other and the logs of the driver alone. raw has several logs if
-// the check varies. The result is empty if each entry of other equals the entry in at least one log.
+// compare returns the differences between the log of other, with sqlfence, and the logs of raw, of the driver alone. It
+// returns "" if each entry of other equals the entry of at least one of raw; there are several if the check varies.
 func compare(raw []*side, other *side) string {
 	for _, s := range append(raw[:len(raw):len(raw)], other) {
 		if len(s.failures) > 0 {

@@ -96,9 +96,8 @@ func (f *fenced) alone() bool {
 	return err != nil
 }
 
-// competingWriters has each writer take a token and write it as the price: the
-// price must end as the newest token that passed, and a writer that has passed
-// must never see an older one.
+// competingWriters lets several writers at once take tokens, and write each token as the price. After a successful
+// write, the writer must never read a price below its token. The last price must be the highest token that was written.
 func competingWriters(f *fenced) {
 	const writers, rounds = 6, 5
 	for _, fence := range fences {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// caller returns where in the program the statement was sent, such as
-// store/books.go:42; empty if the stack doesn't show it, as where a goroutine of database/sql's
-// closes rows.
+// caller returns the place in the program that has sent the statement, such as store/books.go:42. It returns "" if the
+// stack has no function of the program, for example because a goroutine of database/sql closes the rows.
 func (c *Collector) caller() string {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
@@ -26,8 +25,8 @@ func (c *Collector) caller() string {
 	}
 }
 
-// skips reports whether a function is between the program and the database: a function of sqlfence (except its tests),
-// of a module in the module cache, even with -trimpath, or of a vendor folder.
+// skips reports whether a function doesn't belong to the program but to code between the program and the database: to
+// sqlfence (except its tests), to a module in the module cache (its path has an @v), or to a vendor folder.
 func (c *Collector) skips(frame runtime.Frame) bool {
 	path := packageOf(frame.Function)
 	own, isOwn := strings.CutPrefix(path, "github.com/sqlfence/sqlfence")

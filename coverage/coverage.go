@@ -45,9 +45,8 @@ type Option func(*Collector)
 
 // WithCallers records from which places of the program each statement was sent, such as "store/books.go:42". A place is
 // in the innermost function of the stack that doesn't belong to sqlfence, to the module cache, to a vendor folder, or
-// to a package such as database/sql. Packages with a path that begins with an element of skip don't count, such as the
-// program's database layer. For a query the place may be the line that closed the rows. A statement keeps at most 20
-// places.
+// to a package such as database/sql. To skip more packages, such as the program's database layer, pass the beginnings
+// of their paths. For a query the place may be the line that closed the rows. A statement keeps at most 20 places.
 func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
 }

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Match returns nil if actual has all words and signs of expected in their order. So a guarded statement, into which
-// sqlfence has inserted further words, matches the program's statement. Otherwise the error shows both statements.
-// White space doesn't matter. Match is for a mock of the driver under a fenced database:
+// Match returns nil if actual, a statement that sqlfence has sent, has all words and signs of expected, the program's
+// statement, in their order. White space and the words that a guard has inserted don't matter. Otherwise the error
+// shows both statements. Match is for a mock of the driver under a fenced database:
 //
 //	raw, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(fencetest.Match)))
 //	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books")) // of raw.Driver()

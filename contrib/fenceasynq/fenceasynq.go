@@ -35,7 +35,7 @@ import (
 // that may run at the same time should take leases instead (package lease). With an empty name the attempt gets no
 // token.
 //
-// An attempt that gets no token because of an error fails with it, and the handler isn't called.
+// If the store returns an error, the attempt fails with this error, and the handler isn't called.
 func Middleware(store *tokens.Store, name func(*asynq.Task) string) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {

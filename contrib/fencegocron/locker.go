@@ -22,9 +22,10 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker with these terms for its leases. With [lease.MinHold], a little less than the interval, a
-// process with a slow clock doesn't run the job again. Without [lease.Wait], a process skips a job at once while
-// another process runs the job.
+// NewLocker returns a Locker with these terms of its leases. Set [lease.MinHold] to a little less than the job's
+// interval: otherwise a process with a slow clock runs the job again after another process has ended it. A process
+// skips the job while another process runs it, so the terms [lease.Timeout], [lease.Retries], [lease.Backoff] and
+// [lease.Interval] are invalid.
 func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
 	return &Locker{
 		leases: leases,
@@ -57,9 +58,9 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return k, nil
 }
 
-// Task returns the task of the job that is called name by gocron.WithName. Its run gets the context of the lease that
-// the scheduler has taken for it, with the token; the context ends with the lease. A task that isn't run under
-// this Locker and name fails without calling run, with an error that is [lease.ErrNotHeld].
+// Task returns the task of the job that is called name by gocron.WithName. The task calls run with the context of the
+// lease that the scheduler has taken for the job: it carries the token, and ends with the lease. If the scheduler has
+// taken no lease of this name from this Locker, the task fails with [lease.ErrNotHeld], without calling run.
 func (l *Locker) Task(name string, run func(ctx context.Context) error) gocron.Task {
 	return gocron.NewTask(func() error {
 		k := l.take(name)
@@ -70,8 +71,8 @@ func (l *Locker) Task(name string, run func(ctx context.Context) error) gocron.T
 	})
 }
 
-// take hands a lease out, once: two runs of a job may overlap in a process if the first has lost its lease, and they
-// must not share one.
+// take returns the lease of a job's run, and removes it from l.held: two runs of a job overlap in a process if the
+// first run has lost its lease and continues, and the first run must not use the second run's lease.
 func (l *Locker) take(key string) *lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()

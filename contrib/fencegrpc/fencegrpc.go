@@ -17,8 +17,8 @@ const Key = "fencing-tokens"
 
 // DialOptions returns a client's interceptors, in addition to other interceptors of the client. The interceptors send
 // the tokens of a call's context, and turn the refusals of a server with [ServerOptions] into the original errors. A
-// token that isn't valid is [sqlfence.ErrInvalid], and the call isn't sent. A retry by gRPC sends an unchanged value,
-// which the server accepts only once.
+// token that isn't valid is [sqlfence.ErrInvalid], and the call isn't sent. If gRPC itself retries a call that the
+// server has received, the server rejects the equal signature: retry in the program, which signs the call again.
 func DialOptions(proof fencehttp.Proof) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
@@ -69,8 +69,8 @@ func ServerOptions(proof fencehttp.Proof) []grpc.ServerOption {
 	}
 }
 
-// seal returns the context with the tokens in the call's metadata. A previous value under the key is replaced, so that
-// only tokens of this process are sent.
+// seal returns ctx with its tokens, signed for the method, in the outgoing metadata. It replaces any value under [Key],
+// for example if a program passes on the metadata of an incoming call, so that only tokens of ctx are sent.
 func seal(ctx context.Context, proof fencehttp.Proof, method string) (context.Context, error) {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	tokens := sqlfence.FencesFrom(ctx)

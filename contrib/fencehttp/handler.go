@@ -56,7 +56,7 @@ func ETag(serial int64) string { return strconv.Quote(strconv.FormatInt(serial, 
 // anySerial stands for "If-Match: *".
 const anySerial = -1
 
-// entityTags is a list of them, as If-Match has. Source: https://www.rfc-editor.org/rfc/rfc9110#name-etag
+// entityTags matches If-Match's list of entity tags. Source: https://www.rfc-editor.org/rfc/rfc9110#name-etag
 var entityTags = regexp.MustCompile(`^\s*(W/)?"[!#-~\x80-\xff]*"(\s*,\s*(W/)?"[!#-~\x80-\xff]*")*\s*$`)
 
 // serialOf reads If-Match: one ETag that ETag wrote, or "*". A list without an ETag of this service, for example

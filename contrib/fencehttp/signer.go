@@ -60,15 +60,15 @@ type Signer struct {
 // A SignerOption changes a [Signer].
 type SignerOption func(*Signer)
 
-// Lifetime is how long a signed value is taken: from a millisecond to 24 hours, [DefaultLifetime] by default. It has
-// to cover the time that the request is under way, and the difference of the two clocks. Both sides count: the
-// client's goes into the value, and a server takes none that is valid for longer than twice its own, since the client's
-// clock may be ahead.
+// Lifetime sets how long a signed value is valid: from a millisecond to 24 hours, [DefaultLifetime] by default. It must
+// cover the time from signing to checking and the difference of the two clocks. The client's Signer writes the end of
+// the value's validity, by its own clock and lifetime, into the value. Because the client's clock may be ahead, a
+// server accepts an end that is up to twice the server's lifetime away, and rejects a later end.
 func Lifetime(d time.Duration) SignerOption { return func(s *Signer) { s.lifetime = d } }
 
-// Once replaces the memory of values that were taken, for servers that share a target: f notes a nonce
-// until the given time, and reports whether it is new; an error refuses the request, and its text isn't sent. It is
-// called with nonces of 22 characters, of values with a right signature only.
+// Once lets several servers with one target reject a value that one of them has accepted before. f stores a value's
+// nonce, a text of 22 characters, until the given time, for example in a database, and reports whether the nonce is
+// new. If f returns an error, the request is refused without its text. Values with a wrong signature don't reach f.
 func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerOption {
 	return func(s *Signer) { s.once = f }
 }

@@ -8,8 +8,8 @@
 //
 // Attributes follow OpenTelemetry's stable conventions for databases
 // (https://opentelemetry.io/docs/specs/semconv/db/): db.system.name, db.operation.name, db.collection.name, error.type.
-// The metrics are bounded, because the numbers of table names, statement kinds and resources are bounded: the row's key
-// in a token's name ("books/42") is left out.
+// The attributes have few values: tables, kinds of statements and resources. A token's name, such as "books/42", counts
+// under its resource, "books", so the number of series doesn't grow with the number of rows.
 //
 //	sqlfence.writes                  counter: outcome guarded, refused, would refuse, bypassed, unfenced, raw access
 //	sqlfence.write.duration          seconds, of guarded statements, from sending to the answer

@@ -31,10 +31,10 @@ type table[K comparable] struct {
 	all   map[attribute.Distinct]*series
 }
 
-// The bounds of a table. If a program writes values into its statements, many keys have equal attributes, and few keys
-// occur twice. OpenTelemetry's limit for series is 2000. A table uses a different overflow attribute
-// (sqlfence.overflow), because the SDK counts every new series as overflow after a series with the SDK's overflow
-// attribute.
+// The bounds of a table. known forgets its keys at mostKeys, because a program that writes values into its SQL has a
+// new key for each statement. Further series than mostSeries, less than OpenTelemetry's limit of 2000, count in one
+// series with the attribute sqlfence.overflow. It isn't the SDK's overflow attribute, because after a series with the
+// SDK's attribute the SDK counts every new series as overflow.
 const (
 	mostKeys   = 1024
 	mostSeries = 1000

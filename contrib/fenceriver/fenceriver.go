@@ -48,16 +48,16 @@ CREATE TRIGGER river_job_claim BEFORE UPDATE ON river_job FOR EACH ROW
 // A Row is the result of a query, such as a *sql.Row or a pgx.Row.
 type Row interface{ Scan(dest ...any) error }
 
-// Middleware returns the middleware that gives the context of each attempt the token of its claim, as
-// sqlfence.ClaimToken("river_job", id, claim) does: register the table by this name, or with it as [sqlfence.Resource].
-// It asks queryRow for the claim, by the key, before the attempt and after it: the QueryRowContext of a *sql.DB, fenced
-// or not, or the QueryRow of a pool of pgx.
+// Middleware returns the middleware that adds the token of the job's claim to the context of each attempt. The token's
+// name is "river_job/" and the job's id: register the table as river_job, or with [sqlfence.Resource] "river_job".
+// queryRow is the QueryRowContext of a *sql.DB, fenced or not, or the QueryRow of a pgx pool. Middleware reads the
+// claim with it before and after each attempt.
 //
-// If the job was taken away, the attempt doesn't begin. If the attempt has begun, River doesn't learn of its end,
-// whatever the worker returns: the middleware returns an error that is [sqlfence.ErrStale] and that River reports for
-// no job. Middleware that is listed earlier must return this error unchanged. River learns of a panic, and of the end
-// of an attempt if the claim can't be read within 10 s after the attempt. If the claim can't be read before the
-// attempt, the attempt fails.
+// If the job was taken away before the attempt, the worker isn't called. If the job was taken away during the attempt,
+// the middleware hides the attempt's result from River: it returns an error that is [sqlfence.ErrStale] and that River
+// reports for no job. Middleware that is listed earlier must return this error unchanged. River still learns of a
+// panic, and of the result if the claim can't be read within 10 s after the attempt. If the claim can't be read before
+// the attempt, the attempt fails.
 func Middleware[R Row](queryRow func(ctx context.Context, query string, args ...any) R) rivertype.WorkerMiddleware {
 	type next = func(context.Context) error
 	return river.WorkerMiddlewareFunc(func(ctx context.Context, job *rivertype.JobRow, work next) error {
@@ -93,8 +93,8 @@ const claimed = `SELECT coalesce((SELECT claim FROM river_job
 // holds checks whether a job has this claim.
 const holds = `SELECT EXISTS (SELECT 1 FROM river_job WHERE id = $1 AND claim = $2)`
 
-// A lostError is the error of an attempt that has lost its job. River treats an error with these methods as the errors
-// of several jobs, and reports each; a lostError contains none.
+// A lostError is the error of an attempt that has lost its job. River takes an error with the methods Jobs and
+// ErrorsByID for the errors of several jobs, and reports those. A lostError has none, so River reports nothing.
 type lostError struct {
 	id  int64
 	err error // the worker's

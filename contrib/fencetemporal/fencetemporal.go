@@ -41,9 +41,9 @@ const Refused = "sqlfence.Refused"
 // make each other's tokens stale; activities that may run at the same time should take leases instead (package lease).
 // With an empty name the attempt gets no token.
 //
-// An attempt that gets no token because of an error fails with it, and the activity isn't called. An activity's error
-// that is [sqlfence.ErrStale] or [lease.ErrHeld] becomes a [temporal.ApplicationError] of the type Refused. It may be
-// retried and is benign: the SDK doesn't count and log it as a failure.
+// If the store returns an error, the attempt fails with this error, and the activity isn't called. An activity's error
+// that is [sqlfence.ErrStale] or [lease.ErrHeld] becomes a [temporal.ApplicationError] of the type Refused. The server
+// may retry it, and it is benign: the SDK doesn't count and log it as a failure.
 func Interceptor(store *tokens.Store, name func(ctx context.Context, args []any) string) interceptor.WorkerInterceptor {
 	return &worker{store: store, name: name}
 }

@@ -25,8 +25,9 @@ import (
 // on.
 //
 // The name is the table's name or its [sqlfence.Resource]; use each name for one path of one ensemble. A czxid has the
-// ensemble's epoch in its upper 32 bits, so tokens jump with each of its elections; [sqlfence.MaxToken] is reached in
-// epoch 209,546. The wait for the lock doesn't end with the context, since zk's doesn't; close the connection for that.
+// ensemble's epoch in its upper 32 bits, so each election of a ZooKeeper leader makes tokens jump by about 4 * 10^9;
+// tokens reach [sqlfence.MaxToken] in epoch 209,546. Lock waits even after ctx has ended, because [zk.Lock] has no
+// context: close conn to end the wait.
 //
 // After an error the lock is released. Errors: [sqlfence.ErrStale] if the session has ended, and with it the node; the
 // errors of [tokens.Store.Adopt], such as ErrStale if a later holder of the lock has adopted its token; and the errors
