@@ -6,8 +6,8 @@ const missingLedger = "missing-ledger"
 // DifferentRegistration is the code of programs that register a table differently: the command line compares them.
 const DifferentRegistration = "different-registration"
 
-// Remedies has the codes of findings, each with what to do unless the finding has a remedy of its own. Findings
-// with one remedy share a code, and Problem distinguishes the cases.
+// Remedies has the default remedy of each code of findings; [Finding].Remedy may replace it. Findings with the same
+// remedy share a code, and their Problem distinguishes the cases.
 var Remedies = map[string]string{
 	"missing-table":   "Register the table by the name that it has, or create it.",
 	"missing-column":  "Register the column that the table has.",

@@ -186,7 +186,8 @@ func checkKeys(l *look) {
 	}
 }
 
-// checkClaimKey reports a table with claims in which no index helps a write to find the row with its claim.
+// checkClaimKey reports a key column without an index in the table that t.ClaimOf names: the guard of each write to t
+// looks up the row with its claim there, and would read the whole table.
 func (l *look) checkClaimKey(t target) {
 	for _, of := range l.targets {
 		if of.Registered != t.ClaimOf || of.Key == "" || of.rel.kind == "view" {
@@ -210,7 +211,8 @@ func (l *look) checkClaimKey(t target) {
 	}
 }
 
-// refusesView reports whether a target is a view or a foreign table, and its guards would read its columns.
+// refusesView reports whether the database would refuse guarded writes to t, because t is a view or a foreign table and
+// its guards read its columns.
 func (l *look) refusesView(t target) bool {
 	return l.db.refusesViews.Is() && (t.rel.kind == "view" || t.rel.kind == "foreign table") && len(l.uses(t)) > 0
 }

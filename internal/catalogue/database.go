@@ -27,7 +27,7 @@ type Database struct {
 	user string // the required type of the column for a lock's holder
 
 	silentCascades fact.Fact // a foreign key's changes to other rows fire no triggers
-	refusesViews   fact.Fact // guards that read columns write to no view
+	refusesViews   fact.Fact // a write through a view fails if its guard reads columns
 
 	// The rows of the following queries are texts, in an order that is the same each time.
 
@@ -103,9 +103,9 @@ type relation struct {
 	writers []string   // other roles that may write the relation
 	past    []string   // roles that may write past the relation's seal
 
-	// defects are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed
-	// triggers that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function",
-	// "function" and "procedure".
+	// defects are the ledger's faults by kind: "unfit" for a table that can't be a ledger; "unkept" and "unrecorded"
+	// for missing or changed triggers, which keep tokens from falling or record who takes tokens; "no function" for a
+	// missing function of the guards; "function" and "procedure" for those that Setup didn't create in this form.
 	defects       map[string][]string
 	triggers      map[string]string // the definitions of the ledger's triggers, by name
 	hidesTriggers bool              // the role can't see the ledger's triggers

@@ -14,7 +14,8 @@ type link struct {
 	detail       string // the detail of the other object that the problem mentions
 }
 
-// linkTexts has the code, problem and remedy of each kind of link. A link with pierces writes past seals.
+// linkTexts has the code, problem and remedy of each kind of link. pierces is true if even the seal of a sealed table
+// doesn't stop the writes of the link.
 var linkTexts = map[string]struct {
 	code, problem, remedy string
 	pierces               bool
@@ -124,8 +125,8 @@ func (l *look) linkNames(t target, x link, links []link, registered bool) []stri
 	return nil
 }
 
-// otherParts returns the names of the parts like x that aren't registered, or that present tokens of another name, for
-// example under a pattern. A write to such a part presents none of the table's tokens.
+// otherParts returns the names of the links like x (partitions, child tables or parent tables of t) that aren't
+// registered with t's resource. A write that names such a part presents no token of t, but reaches the same rows.
 func (l *look) otherParts(t target, x link, links []link) (names []string) {
 	for _, other := range links {
 		shares := func(u Table) bool { return u.Resource == t.Resource && l.names(&u, other.schema, other.name) }

@@ -208,8 +208,8 @@ func sessionMySQL(l *look) {
 	l.idles("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")
 }
 
-// sealMySQL reads the seal of a table, which consists of three triggers; a client can't disable them. A trigger that is
-// created later fires later, and may assign columns of the new row, by their names.
+// sealMySQL reads the seal of a table, which consists of three triggers. s.late has the triggers that fire after the
+// seal's, because they were created later: they may change the columns that the seal has checked.
 func sealMySQL(l *look, t target) (s seals, has bool) {
 	table, bodies := t.sealed(), make(map[string]string)
 	if ledger := l.ledgerOf(t); ledger != nil && ledger.schema != t.rel.schema {

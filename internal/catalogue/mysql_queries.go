@@ -29,14 +29,15 @@ const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name,
 	CASE WHEN LOCATE('STRICT_', @@SESSION.sql_mode) > 0 THEN 1 ELSE 0 END
 FROM information_schema.columns WHERE table_schema {not the servers} AND {asked} ORDER BY 1, ordinal_position`
 
-// mysqlExpression is the column of the statistics that has an index's expression: a functional
-// index has one in MySQL, where MariaDB has no such column.
+// mysqlExpression is a query for the SQL that reads the expression of an index: a column of
+// information_schema.statistics in MySQL, NULL in MariaDB, which has no such column.
 const mysqlExpression = `SELECT CASE WHEN COUNT(*) > 0 THEN 's.expression' ELSE 'NULL' END
 	FROM information_schema.columns
 WHERE LOWER(table_schema) = 'information_schema' AND LOWER(table_name) = 'statistics'
 	AND LOWER(column_name) = 'expression'`
 
-// A generated column has the expression of a functional index.
+// mysqlKeys is a query for the columns of keys and indexes. For a generated column and for a functional index it
+// returns the expression, which may use further columns.
 const mysqlKeys = `SELECT CONCAT(s.table_schema, '.', s.table_name) AS id,
 	CASE WHEN s.index_name = 'PRIMARY' THEN 'primary key' WHEN s.non_unique = 0 THEN 'unique index'
 	ELSE 'index' END AS kind,
@@ -76,11 +77,11 @@ WHERE code IS NULL `
 const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
 	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout', 'innodb_lock_wait_timeout')`
 
-// A role sees the privileges of others if it may read the tables of the schema mysql. A role with a privilege on all
-// tables is an administrator, and is omitted, except for the triggers that this session sees.
+// mysqlGrants is a query for the roles that may write to tables or to their triggers. A session sees the privileges of
+// other roles only if it may read the tables of the schema mysql. Privileges on all tables belong to administrators and
+// are omitted, except TRIGGER, which decides whether this session sees triggers.
 //
-// The query has no constant with a quote in it: under NO_BACKSLASH_ESCAPES MySQL can't read the
-// catalogue's views with one.
+// No constant in the query contains a quote, or MySQL couldn't read information_schema under NO_BACKSLASH_ESCAPES.
 const mysqlGrants = `SELECT DISTINCT grantee, table_schema, table_name, privilege_type, CURRENT_USER(), everywhere
 	FROM (
 	SELECT grantee, table_schema, '' AS table_name, privilege_type, 0 AS everywhere
@@ -94,8 +95,8 @@ WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP', 'ALTER', 'TRIGGER
 const mysqlLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name,
 	action_statement FROM information_schema.triggers WHERE {ledgers}`
 
-// mysqlSeals is a query for the triggers before rows are written. Where the session can see it,
-// each row has the fault of the account that the trigger runs as.
+// mysqlSeals is a query for BEFORE triggers. A trigger runs as the account that created it. If the session sees that
+// this account is gone, or lacks the privilege TRIGGER, the last column has this problem.
 const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation,
 	t.action_statement, t.trigger_name,
 	CASE WHEN t.definer = CURRENT_USER() OR (SELECT COUNT(DISTINCT p.grantee)

@@ -81,8 +81,8 @@ func queriesPostgres(l *look) []query {
 	return all
 }
 
-// readPostgresLink adds a link; a rule if it writes to the table, and a foreign table if it can be
-// written that way.
+// readPostgresLink adds a row of postgresLinks to l.links, except for a rule that doesn't write to the table, and for a
+// foreign table that can't be written through the table.
 func readPostgresLink(l *look, r []string) {
 	rel, last := l.relation(r[1]), r[5]
 	switch r[0] {
@@ -174,9 +174,9 @@ func sessionPostgres(l *look) {
 		" SET idle_in_transaction_session_timeout = '1min'")
 }
 
-// applicationRole returns the role that the application connects as, as SQL, where that is known. A superuser is an
-// operator: the application is then the only role that may write and doesn't own the tables. Otherwise the session's
-// role is the application, if no other role may write.
+// applicationRole returns as SQL the role that the application connects as, or a placeholder if it can't be inferred.
+// In a superuser's session the application is the only other role that may write, unless that role owns the tables. In
+// any other session the application is the session's role, if no other role may write.
 func (l *look) applicationRole() string {
 	var others []string
 	owners := false

@@ -48,8 +48,8 @@ LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.a
 LEFT JOIN pg_catalog.pg_collation AS o ON o.oid = a.attcollation
 WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN ({asked}) ORDER BY a.attrelid, a.attnum`
 
-// A column of an index may be an expression, and a generated column has an expression. An exclusion constraint is as
-// good as unique.
+// postgresKeys is a query for the columns of keys, indexes and partition keys. It returns the expressions of an index
+// or a generated column, because they may use further columns.
 const postgresKeys = `SELECT i.indrelid::pg_catalog.text,
 	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index'
 	WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
@@ -74,8 +74,8 @@ LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum 
 WHERE p.partrelid IN ({of})
 ORDER BY 1, 2, 3, 6`
 
-// postgresViews follows views to dependent views; 28 is INSERT, UPDATE and DELETE. OFFSET 0 keeps PostgreSQL from
-// reading the definitions of all the database's views first, which takes 25 ms.
+// postgresViews is a query for writable views on some tables, and on such views; 28 is INSERT, UPDATE and DELETE.
+// OFFSET 0 keeps PostgreSQL from reading the definitions of all views first, which takes 25 ms.
 const postgresViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT r.ev_class FROM used AS u
@@ -87,8 +87,9 @@ FROM (SELECT c.* FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid W
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(c.oid, false), 28) <> 0 ORDER BY 1, 2`
 
-// A foreign table may be behind a view, or be a partition or a child. Partitions have the constraints of their parents.
-// A subscription can write to partitions; every role may read the columns of pg_subscription that this query reads.
+// postgresLinks is a query for links: down has the partitions and children of the tables, up their parents, and behind
+// the tables that views read and the partitions and children of those, among which it looks for foreign tables. It
+// omits a partition's foreign keys, which are its parent's. Every role may read these columns of pg_subscription.
 const postgresLinks = `WITH RECURSIVE
 down(root, oid) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({of})
@@ -137,8 +138,8 @@ SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE WHEN x.kind = 'subscriptio
 FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY 1, 2, 5, 3, 4, 6`
 
-// For a function with a SQL-standard body, the text is built from the body. The catalogue's functions are omitted,
-// because their effects are known.
+// postgresCode is a query for stored code. A function with an SQL-standard body (BEGIN ATOMIC) has no source text, so
+// the query returns its definition. It omits the functions of pg_catalog, because their effects are known.
 const postgresCode = `SELECT p.kind,
 	pg_catalog.concat(CASE WHEN p.kind = 'trigger' THEN 'function ' END, p.name), p.tables,
 	p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
@@ -161,8 +162,9 @@ WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) A
 	WHERE pg_catalog.strpos(pg_catalog.lower(p.body), w) > 0)
 ORDER BY 1, 2, p.oid`
 
-// postgresLedger reports the reasons for which a token could be issued twice, the missing or changed triggers, and a
-// function that differs from the ledger's. [CreateLedgerFunction] makes the same checks.
+// postgresLedger is a query for the defects of a ledger: reasons why a token could be issued twice; missing or changed
+// triggers; a missing function [sqltext.LedgerFunction], through which guards read the ledger; and this function, or a
+// procedure for other languages, if it differs from the one that Setup creates.
 const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relkind <> 'r' THEN 'it is not an ordinary table'
 	WHEN c.relpersistence = 'u' THEN 'it is UNLOGGED, so that a crash of the server empties it, and tokens begin again at 1'
@@ -203,8 +205,8 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_proc AS p ON p.pronamespace = c
 	`JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
 WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
-// The last three aren't settings: the session's role, whether the role is a superuser, and the roles, databases and
-// functions with a stored setting of a replica.
+// postgresSettings is a query for settings, and for three more facts: the session's role, whether it is a superuser,
+// and the roles, databases and functions that set session_replication_role, which switches ordinary triggers off.
 const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings
 	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role',
 	'lock_timeout')
@@ -221,8 +223,8 @@ UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER B
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
 	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
-// postgresGrantees returns the owners of relations, and the roles with certain privileges. It omits the current role,
-// and superusers because a superuser may do anything.
+// postgresGrantees is a query for the owners of relations and other roles with privileges on them: whether a role may
+// write, and whether it may create triggers. It omits the current role, and superusers, who may do anything.
 const postgresGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE',
 	'TRUNCATE'))::pg_catalog.text,

@@ -62,8 +62,8 @@ func (l *look) checkColumnPrivileges(t target) {
 	}
 }
 
-// checkClaimPrivileges checks the privileges on the table with the claims. Missing privileges to read are reported for
-// the writes of that table.
+// checkClaimPrivileges checks that the role may lock rows of the table that t.ClaimOf names, as the guards of writes to
+// t do. The check of that table itself reports a missing privilege to read it.
 func (l *look) checkClaimPrivileges(t target) {
 	for _, of := range l.targets {
 		if of.Registered != t.ClaimOf || of.Claim == "" || l.db.Capabilities().LockPrivilege == "" {

@@ -39,8 +39,8 @@ func PatternsOf(s *core.Settings) (names []string) {
 	return names
 }
 
-// FenceColumns returns the fence columns of the tables that a fenced database registers. For patterns it queries the
-// catalogue, over one connection. function is as for fenced.SettingsOf.
+// FenceColumns returns the fence columns of the tables that a fenced database registers. For a pattern, such as
+// "shop.*", it queries the catalogue for the tables, over one connection. Errors name function as the caller.
 func FenceColumns(ctx context.Context, function string, db *sql.DB) (columns []FenceColumn, err error) {
 	s, err := fenced.SettingsOf(function, db)
 	if err != nil {

@@ -39,9 +39,9 @@ func checkRows(l *look) {
 	}
 }
 
-// decided is rows for findings that depend on the rows of tables. The same statement checks whether the server is a
-// standby, so that a pooler that distributes reads sends the statement to the primary. If only a standby answers, a
-// separate finding reports the standby.
+// decided is [look.rows] for a query about the rows of tables, because a standby may have an old state of the rows. The
+// query also checks whether the server is a standby, because poolers such as pgpool send such a query to the primary.
+// decided ignores the answer, because checkSettings reports a standby.
 func (l *look) decided(what, query string) (found [][]string) {
 	for _, row := range l.rows(what, l.db.known.Session.Deciding(query)) {
 		if len(row) < session.Front {

@@ -30,8 +30,8 @@ var SQLite = newDatabase(dialect.SQLite, Database{
 	session:     sessionSQLite,
 })
 
-// each writes a query for every attached database. {text} is the database's name as a constant, {schema} as a quoted
-// name. fill holds further placeholders and values in pairs.
+// each joins a query for every attached database by UNION ALL. In query, {text} is the database's name as a constant,
+// and {schema} its name quoted. fill holds further placeholders, each followed by its value.
 func each(l *look, order, query string, fill ...string) string {
 	parts := make([]string, len(l.schemas))
 	for i, s := range l.schemas {
@@ -41,8 +41,8 @@ func each(l *look, order, query string, fill ...string) string {
 	return strings.Join(parts, "\nUNION ALL ") + " ORDER BY " + order
 }
 
-// relationsSQLite returns the relations of all attached databases. SQLite looks for a name without a schema in the
-// first of these databases first.
+// relationsSQLite returns the relations of all attached databases. The databases are in the order in which SQLite
+// searches them for a name without a schema (temp first), so the first relation of a name is the visible one.
 func relationsSQLite(l *look, names []string) (found []*relation) {
 	l.schemas = slices.Concat(l.rows("the attached databases",
 		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)...)
@@ -168,7 +168,7 @@ func storageSQLite(_ *look, rel *relation) judgement {
 }
 
 // sessionSQLite looks for a file that is attached twice, because a table registered under one schema name isn't guarded
-// under the second name. The settings are the files of the session's databases.
+// under the second name. In SQLite, l.settings maps the name of each attached database to its file.
 func sessionSQLite(l *look) {
 	for i := range l.tables {
 		t := &l.tables[i]

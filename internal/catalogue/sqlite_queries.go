@@ -40,15 +40,16 @@ WHERE type = 'trigger' AND EXISTS (SELECT 1 FROM json_each({words}) AS w WHERE i
 const sqliteLedgerTriggers = `SELECT {text} || '.' || tbl_name, name, sql FROM {schema}.sqlite_master
 	WHERE type = 'trigger' AND {text} || '.' || tbl_name IN ({ledgers})`
 
-// The collations of the keys that are the ledger's name alone: of the primary key, and of unique
-// indexes.
+// sqliteNameKeys is a query for the keys that consist of the ledger's column name alone: an empty text for the primary
+// key, and the collation of each unique index. It returns no row if names aren't unique.
 const sqliteNameKeys = `SELECT '' AS coll FROM pragma_table_info(m.name, {text}) GROUP BY 1 HAVING sum(pk > 0) = 1
 	AND sum(pk > 0 AND lower(name) = 'name') = 1
 	UNION ALL SELECT c.coll FROM pragma_index_list(m.name, {text}) AS i, pragma_index_xinfo(i.name, {text}) AS c
 	WHERE i."unique" AND NOT i.partial AND c."key" AND lower(c.name) = 'name'
 	AND (SELECT count(*) FROM pragma_index_info(i.name, {text})) = 1`
 
-// The ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
+// sqliteLedger is a query for reasons why a relation can't be a ledger. Names must be unique, because Issue's upsert
+// fails without a unique name, although a guard could take the highest token of several rows.
 const sqliteLedger = `SELECT {text} || '.' || m.name, 'unfit', CASE WHEN m.type <> 'table' THEN 'it is a ' || m.type
 	WHEN NOT EXISTS (` + sqliteNameKeys + `) THEN 'its column name is not unique'
 	WHEN EXISTS (SELECT 1 FROM (` + sqliteNameKeys + `) AS k WHERE k.coll <> ''

@@ -25,8 +25,8 @@ type Survey struct {
 	Settings      map[string]string // the values of the settings that findings are about, by name
 }
 
-// SurveyOf checks the tables that a fenced database registers, or, without registrations, the tables that it
-// recognises. It also reads the tokens stored in the rows.
+// SurveyOf checks the tables that a fenced database registers, or, if it registers none, all tables with a column
+// fence_token. It also reads the tokens stored in the rows.
 func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
 	err = onConn(ctx, db, func(s *core.Settings, l core.ConnAdapter) error {
 		found, err = Connection(ctx, s, l, true)
@@ -54,8 +54,8 @@ func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.ConnAda
 	})
 }
 
-// Connection is SurveyOf by one connection, and without rows of the catalogue alone: nothing is recognised then. If
-// guards don't work on the server, Connection makes no further check.
+// Connection is [SurveyOf] over one connection. If rows is false, it doesn't read the tokens in the rows, and doesn't
+// look for tables with a column fence_token. If guards don't work on the server, it makes no further check.
 func Connection(ctx context.Context, s *core.Settings, l core.ConnAdapter, rows bool) (found Survey, err error) {
 	c := core.NewConn(s, l, new(core.Found))
 	recognise := rows && len(s.Tables()) == 0

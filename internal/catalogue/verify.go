@@ -1,8 +1,8 @@
 // Package catalogue looks in a database's catalogue for faults of the registered tables, and for ways
 // to write their rows without a token.
 //
-// It asks by queries alone. Their number doesn't depend on how many tables there are, and no writer
-// waits for their locks.
+// It sends only queries, which don't block writers. Except for the queries about rows, their number doesn't depend on
+// the number of tables.
 package catalogue
 
 import (
