@@ -14,8 +14,8 @@ import (
 // Acquire takes the lease of key, and waits while another holder has it, until ctx ends or a term limits the wait. A
 // lease that is granted after ctx has ended is released in the background.
 //
-// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within that
-// limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
+// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within
+// that limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *Leases) waitInQueue(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
-	// A caller with [Resume] may hold the lease for which the queue waits.
+	// A caller with [Resume] may itself hold the lease for which the queue waits, so it tries once before it queues.
 	if r.resumes && m.queues.busy(r.key) {
 		if lease, _, err := m.attempt(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err

@@ -24,12 +24,13 @@ const longestBackoff = 5 * time.Second
 
 func (a *acquisition) exhausted() bool { return a.backoffs >= a.retries }
 
-// sleep waits until the next attempt; false if ctx has ended. With listens, a release would wake the waiter.
+// sleep waits until the next attempt is due, and returns false if ctx ended before. listens reports whether the process
+// listens for the notification that a release of the lease sends.
 func (a *acquisition) sleep(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
 	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.notifies) {
-		// Another holder has taken the lease since, and its release would send no notification. Another cause may
-		// prevent the request for one each time, so the pauses grow.
+		// The attempt couldn't mark the lease for a notification, mostly because its holder has just changed, so the
+		// next attempt follows soon. The pauses double, because the cause may also last.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
 		}
@@ -63,7 +64,8 @@ func (a *acquisition) longest() time.Duration {
 	return longestBackoff
 }
 
-// delay returns the length of the next pause, which ends at the latest when the other holder's lease expires.
+// delay returns the length of the next pause: the [Interval], or the [Backoff], or with listens the longest backoff. It
+// ends at the latest when the other holder's lease expires.
 func (a *acquisition) delay(listens bool) time.Duration {
 	d := longestBackoff
 	switch {
@@ -114,8 +116,8 @@ func (a *acquisition) heldError() error {
 	return e
 }
 
-// failed returns the error of the request if an attempt failed with err. After the request's time limit, the error is
-// about the last outcome instead.
+// failed returns the error of the request if an attempt failed with err. After the request's time limit, the error is a
+// [*HeldError] with the holder of the last outcome instead.
 func (a *acquisition) failed(ctx, limited context.Context, err error) error {
 	// A dialer's timer may be ahead of that of limited.
 	deadline, ok := limited.Deadline()

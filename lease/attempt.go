@@ -139,8 +139,7 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// grace returns how long a statement may continue after its caller has gone; less if other calls wait for a
-// connection.
+// grace returns how long a statement may continue after its caller has gone; less if other calls wait for a connection.
 func (m *Leases) grace() time.Duration {
 	switch {
 	case m.goingOn.Load() > mostGoOn:

@@ -35,8 +35,8 @@ func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s stat
 }
 
 // queryAgain is query for a statement that has a different result if it is executed twice. again reports whether the
-// statement was sent twice, because the connection broke before the response. database/sql itself would send the
-// statement again without a report, except on a connection that was taken from the pool before.
+// statement was sent twice, because the connection broke before the response. queryAgain takes a connection from the
+// pool first, because database/sql itself would otherwise send the statement again without a report.
 func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s statement) (again bool, err error) {
 	err = d.sendAgain(func(second bool) error {
 		again = second
@@ -138,13 +138,13 @@ func (s statement) send(ctx context.Context, db querier, do func(db querier, tex
 	return tx.Commit()
 }
 
-// sendAlone sends s.alone, a form of the statement that needs no transaction: a process that stops in a transaction would
-// leave the transaction open on the server, with the locks of its rows. done is false if s.alone changed no row; then
-// the caller must send the statement in a transaction.
+// sendAlone sends s.alone, a form of the statement that needs no transaction: a process that stops in a transaction
+// would leave the transaction open on the server, with the locks of its rows. done is false if s.alone changed no row;
+// then the caller must send the statement in a transaction.
 func (s statement) sendAlone(
 	ctx context.Context, db querier, do func(db querier, text string) error,
 ) (done bool, err error) {
-	if pool, ok := db.(*sql.DB); ok { // the query s.answer must run in the same session
+	if pool, ok := db.(*sql.DB); ok { // the query s.result must run in the same session
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return false, err

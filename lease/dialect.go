@@ -39,7 +39,7 @@ type dialect struct {
 	// takeAll tries once to take leases of different keys, in one statement. It waits for no lock: if another
 	// transaction has locked a lease's row, or the row is in an unusual state, takeAll leaves that lease's outcome
 	// unset, and the caller sends take. ok is false if statements can't be shared in this database. committing is as in
-	// an outcome.
+	// [outcome].
 	takeAll func(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
 
 	// writers is the number of statements under way before further calls wait and share the next statement.
@@ -60,7 +60,7 @@ type dialect struct {
 	release func(lockID, release string, hold time.Duration, notify bool) statement
 
 	// releaseAll releases leases in one statement, without waiting for a lock, and sets the keys of the leases that it
-	// has released. committing is as in an outcome.
+	// has released. committing is as in [outcome].
 	releaseAll func(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
 	// released returns a query for the key of the lease that the statement with the text release has ended. The query

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with its context, extends it meanwhile, and releases
-// it when f returns or panics. If the lease is lost, the context ends, and f must return.
+// Do acquires the lease of key as [Leases.Acquire] does, and calls f with the lease's context. It extends the lease
+// while f runs, and releases it when f returns or panics. If the lease is lost, the context ends, and f must return.
 //
 // Errors are those of Acquire and of f. After a loss, the error is also ErrLeaseLost and [sqlfence.ErrStale], and never
 // context.Canceled. A failed release is logged.
@@ -55,8 +55,8 @@ func (m *Leases) Tx(
 	}, terms...)
 }
 
-// verdict returns the error of work that ended with err, joined with the loss of the lease. The context's error remains
-// only if the caller's context ended the work.
+// verdict returns the error of Do: err, the error of f, joined with loss, the loss of the lease or nil. If the loss,
+// and not the caller's ctx, has ended f, the result is no context.Canceled.
 func (l *Lease) verdict(ctx context.Context, loss, err error) error {
 	switch {
 	case loss == nil:

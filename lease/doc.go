@@ -1,6 +1,5 @@
 // Package lease grants leases: locks that expire, each with a fencing token. With the token, the database refuses the
-// writes of a holder that was paused past the end of its lease. Leases are rows of the
-// table fencing_leases.
+// writes of a holder that was paused past the end of its lease. Leases are rows of the table fencing_leases.
 //
 //	leases, err := lease.New(db)
 //	err = leases.Setup(ctx) // creates the tables; or use the files of package schema

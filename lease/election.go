@@ -23,8 +23,9 @@ import (
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// A process may lose the lease and win it again. Elected and transactions can't mix the two leaderships; other
-// goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before they read.
+// A process may lose the lease and win it again, while another process has written. Elected can't write under a later
+// leadership, because its context has the token, and a transaction that spans two leaderships is refused. Any other
+// goroutine must, before it reads, pass the token of [Election.Lease] to [sqlfence.WithFence].
 //
 // An Election is safe for concurrent use. The zero value can't be used.
 type Election struct {
@@ -50,8 +51,8 @@ type Callbacks struct {
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of the Leases that Run is called with; of those about waiting, only
-// [Backoff] and [Interval] count. Errors are [ErrInvalid].
+// NewElection returns an election of key. The terms override the defaults of the Leases that Run is called with. Of the
+// terms about waiting, only [Backoff] and [Interval] have an effect. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -114,8 +115,10 @@ func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, 
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf implements a token source for another election with its last lease, or nil. If names contains key, or
-// "books/" for the key "books/42", TokensOf returns the token, or a [*NotLeaderError] without a live lease.
+// TokensOf helps to implement a [sqlfence.WithTokenSource] for another library's election: held is the lease that this
+// process won last, or nil, and key the lease's key. If a write needs a token of key (names contains key or, for a
+// table with [sqlfence.Key], "books/" for the key "books/42"), the result is held's token, or a [*NotLeaderError] if
+// held has ended. Otherwise the result is empty.
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
 		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {

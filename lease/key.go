@@ -9,7 +9,7 @@ import (
 )
 
 // NormalizeKey returns key in Unicode normalization form C, as it is stored. It returns [ErrInvalid] if key is empty,
-// longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor".
+// longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor", which sqlfence uses in the ledger.
 func NormalizeKey(key string) (string, error) {
 	key = nfc.String(key)
 	if fault := core.NameDefect(key); fault != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// A Lease is a key that this process holds until [Lease.Release], or until it expires by the process's clock, even
-// without the database, and at once after a pause. It is safe for concurrent use.
+// A Lease is a key that this process holds until [Lease.Release] or until the lease expires. The process's clock
+// decides that it has expired, without the database, and at once after a pause. A Lease is safe for concurrent use.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -123,8 +123,9 @@ func (l *Lease) Err() error {
 	return context.Cause(l.held)
 }
 
-// Extend makes the lease end ttl from now: within the limits of [TTL] and greater than the [Margin]. If the lease has
-// ended, the error is that of [Lease.Err]. After an error of the database, repeat Extend; the lease may end earlier.
+// Extend makes the lease end ttl from now; ttl must be within the limits of [TTL] and greater than the [Margin]. If the
+// lease has ended, the error is that of [Lease.Err]. After an error of the database the lease may end sooner than ttl
+// from now: repeat Extend.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -185,8 +186,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// moveDeadline sets when the lease ends by this process's clock, before subtracting the margin. It postpones the end
-// only if later is set.
+// moveDeadline sets when the lease ends by this process's clock: the [Margin] before to. If later isn't set, it can
+// only move the end forward, to an earlier time.
 func (l *Lease) moveDeadline(to time.Time, later bool) {
 	to = to.Add(-l.margin)
 	l.mu.Lock()
@@ -227,7 +228,8 @@ func (l *Lease) lose(reason string, err error) {
 	}()
 }
 
-// lostBefore is a loss at an unknown time that a release finds out: the lock id was released, or the session ended.
+// lostBefore returns the error of a release that finds no live lease: its lock id was released by another caller, or
+// its session ended, at an unknown time.
 func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Leases grants leases in one database. It is safe for concurrent use and needs no closing. The zero value can't be
-// used. Share one Leases: its waiters for a key share queries.
+// used. Use one Leases for a whole process, because callers of one Leases that wait for a key share queries.
 type Leases struct {
 	database
 	dialect *dialect

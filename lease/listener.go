@@ -18,9 +18,9 @@ const channel = "sqlfence_leases"
 
 // A Listener receives PostgreSQL notifications: see [PoolListener] and docs/leases.md.
 type Listener interface {
-	// Listen executes LISTEN for the channel, calls notify with an empty payload, and then with each notification's
-	// payload, until ctx ends or the connection is lost. It is called again after a second. It must not call notify
-	// concurrently.
+	// Listen executes LISTEN for the channel, then calls notify with an empty payload, because notifications may have
+	// been missed, and then with each notification's payload, until ctx ends or the connection is lost. After it has
+	// returned, it is called again a second later. It must not call notify concurrently.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 
@@ -99,8 +99,8 @@ func (s *listenerState) run(ctx context.Context) {
 	}
 }
 
-// PoolListener returns a [Listener] on a connection of db. Without pgx's database/sql driver, with fewer than three
-// connections, or a pooler that shares sessions, waiters poll.
+// PoolListener returns a [Listener] on a connection of db. Waiting callers poll instead if the driver isn't pgx's for
+// database/sql, if db is limited to fewer than three connections, or if a pooler shares sessions.
 func PoolListener(db *sql.DB) Listener {
 	if db == nil {
 		return nil
@@ -133,7 +133,8 @@ var (
 		"(SetMaxOpenConns)")
 )
 
-// Listen pauses before a new attempt, not after a failure, because a call that hasn't returned counts as listening.
+// Listen returns at once after a failure, and pauses at the beginning of the next call instead: while a call runs,
+// waiting callers may rely on notifications.
 func (l *poolListener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
 	select {
 	case <-ctx.Done():

@@ -50,8 +50,8 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 				"SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
 		},
 		sweep: texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}"),
-		// The server drops a lock by name when the session ends. Each server has its own: see [ErrNoSessions]. A pooler
-		// that recognizes GET_LOCK, such as ProxySQL, doesn't share a session that holds a lock.
+		// The server drops a GET_LOCK when the session ends. In a cluster no server sees another's locks, so sessions
+		// can't be used there ([ErrNoSessions]). ProxySQL recognizes GET_LOCK, and doesn't share such a session.
 		session: func(id int64) (lock, unlock statement) {
 			name := my.SessionLock(strconv.FormatInt(id, 10))
 			return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},
@@ -73,9 +73,9 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\tKEY fencing_leases_expires_at (expires_at)\n" +
 	") ENGINE=InnoDB"
 
-// stateMySQL reads, without locks, the state that an attempt finds. It returns an outcome with the lease of {key} of
-// any holder, whether the lease and the ledger have a row, whether the session is in autocommit mode, and whether the
-// server is TiDB.
+// stateMySQL reads, without locks, the state that an attempt finds: the columns of an [outcome], with the key's lease
+// of any holder; then whether the lease and the ledger have a row, whether the session is in autocommit mode, and
+// whether the server is TiDB.
 const stateMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
@@ -143,8 +143,8 @@ func texts(p sqltext.Fragments, all ...string) statement {
 // noKey is a key that no lease has, because names contain no NUL.
 const noKey = "\x00"
 
-// probeMySQL has the statements of take planned, not executed, which finds neither a wrong type nor a wrong engine.
-// Planning locks the key's rows.
+// probeMySQL sends EXPLAIN of take's UPDATE, which fails if a table, a column or a privilege is missing. A second query
+// finds wrong types and engines. Because planning locks the key's rows, the key is noKey, which no lease has.
 func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": noKey, "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)

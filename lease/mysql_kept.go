@@ -19,9 +19,9 @@ const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_le
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // aloneMySQL is a condition: the session is in autocommit mode. inTimeMySQL also requires that the lease is live when
-// the row is locked, by SYSDATE, which includes the wait. The condition is false with sysdate-is-now, and after the
-// local time was set. With binlog_format = STATEMENT a lagging replica would evaluate its own SYSDATE and consider the
-// lease ended.
+// the row is locked, by SYSDATE, which includes the wait. If SYSDATE can't be used, the condition is false, and the
+// statement is sent in a transaction: with sysdate-is-now, after SET timestamp, and with binlog_format = STATEMENT,
+// where a lagging replica would evaluate its own SYSDATE and consider the lease ended.
 const aloneMySQL = " AND " + my.CommitsAlone
 
 const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
@@ -84,8 +84,8 @@ func releaseOnMySQL(lockID, release string, hold time.Duration, _ bool) statemen
 	return orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }
 
-// orAlone adds to a statement the form alone without a transaction, which is sent first, and the query answer for its
-// result.
+// orAlone returns s, a statement in a transaction, with s.alone, a form without a transaction that is sent first, and
+// with answer as the query for that form's result.
 func orAlone(s statement, p sqltext.Fragments, alone, answer string) statement {
 	s.alone = render(my.Text, alone, p, mysqlFragments)
 	s.result = render(my.Text, answer, p, mysqlFragments)

@@ -102,10 +102,10 @@ const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS noti
 //
 // To take a free or expired lease, the statement first takes the name's turn at the ledger, an advisory lock, which
 // waits for transactions that wrote under the old token. Then it locks the lease's row, reads the clock, and locks the
-// ledger's row to read its newest token. Any other order can deadlock. If an owner's lease ends just when won reads it,
-// the statement hasn't taken the turn: won throws an error, and the statement is sent again. The item ledger stores the
-// token. If another session issues a name's first token at the same moment, the snapshot doesn't show it, and ledger
-// throws an error.
+// ledger's row to read its newest token. Any other order can deadlock. If the lease was live in the snapshot, but ends
+// before won reads it, the statement hasn't taken the turn: won throws an error, and the statement is sent again. The
+// item ledger stores the token. If another session issues a name's first token at the same moment, the snapshot doesn't
+// show it, and ledger throws an error.
 //
 // An attempt that will wait for a notification sets the row's notify_until: a release before this time sends a
 // notification. The release must come after notify_until is set. If seen finds a late enough notify_until on the row of
@@ -217,10 +217,10 @@ const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, h
 const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres has the arguments key and lock id. It doesn't wait for the turn at the ledger, because writers would
-// queue behind the wait. It shares the turn as writers do. This fails while a statement of take has the turn or waits
-// for it: then undo fails and is repeated, unless the lease's row shows that the statement of take has ended. undo is
-// an upsert, so that it finds a row that was added after the snapshot.
+// undoPostgres has the arguments key and lock id. It tries to share the name's turn at the ledger, an advisory lock, as
+// guarded writes do, but doesn't wait for it, because writers would queue behind the wait. The try fails while a
+// statement of take has the turn or waits for it: then undo fails and is repeated, unless the lease's row shows that
+// the statement of take has ended. undo is an upsert, so that it finds a row that was added after the snapshot.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
 SELECT $1::text, '', 0, {now}, {now}
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
@@ -228,8 +228,8 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::te
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
-// listPostgres needs a condition at its end. The planner can use an index for the time at which the statement began,
-// but not for the clock.
+// listPostgres ends with a condition, so that callers can append AND or ORDER BY. It compares expires_at also with
+// statement_timestamp, because the planner can use an index for this time, but not for the clock.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
 WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`

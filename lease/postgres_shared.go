@@ -2,14 +2,14 @@ package lease
 
 import "encoding/json"
 
-// takeAllPostgres takes the leases of many keys in one statement without waiting for a lock. It returns a row for each:
-// its lock id, whether that is settled, whether statements can be shared, and the columns of takePostgres. Argument:
-// the requests in JSON.
+// takeAllPostgres takes the leases of many keys in one statement without waiting for a lock. It returns a row for each
+// attempt: its lock id, whether the attempt is settled, whether statements can be shared, and the columns of
+// takePostgres. An attempt that isn't settled is sent again by takePostgres. Argument: the requests in JSON.
 //
 // takeAllPostgres takes only free leases, as takePostgres does. The item asked reads the rows of the lease and the
-// ledger in the snapshot. If the lease isn't live, turn takes the name's turn at the ledger if no other session has it.
-// Then locked locks both rows, unless another transaction has locked one. Only then won reads the clock and decides
-// again on the newest row, and ledger stores the token. No session waits while it has a turn or a lock, so there is no
+// ledger in the snapshot. If the lease isn't live, turn takes the name's turn at the ledger, an advisory lock, if no
+// other session has it. Then locked locks both rows, unless another transaction has locked one. Only then won reads the
+// clock and decides again on the newest row, and ledger stores the token. Because it waits for no lock, there is no
 // deadlock.
 //
 // If another process has a live lease, the attempt is settled. These attempts aren't settled: at a key that another

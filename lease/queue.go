@@ -11,8 +11,8 @@ import (
 )
 
 // queues are the waiters of this process, with a queue for each key. Only the first in a queue makes attempts, so the
-// database's load grows with the number of processes, not of waiters. A waiter with a late attempt leaves the queue
-// until it has an answer.
+// database's load grows with the number of processes, not of waiters. If an attempt gets no answer in time (see package
+// hedge), its waiter leaves the queue until the answer comes, so that the next waiter can try.
 type queues struct {
 	db *sql.DB // the pool of the attempts' connections, which limits their number; nil if nothing limits it
 
@@ -122,7 +122,7 @@ func (w *waiter) end(o *outcome) {
 	}
 }
 
-// lastResponse returns what the database last told a waiter in the queue about the lease's holder. It returns nil if
+// lastResponse returns the last outcome of any waiter in the queue that shows the lease's holder. It returns nil if
 // that lease has since ended, or was released in this process.
 func (w *waiter) lastResponse() *outcome {
 	w.queues.mu.Lock()

@@ -179,10 +179,10 @@ func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 
 const probeRounds = 6
 
-// probe returns [ErrNoSessions] if a pooler hands the session of conn to other clients. Such a pooler gives each
-// statement outside of a transaction any free session. probe marks the session. With many clients conn loses the mark;
-// with few clients another client finds the mark in a transaction. If probe misses a pooler, taking a lease detects the
-// pooler.
+// probe returns [ErrNoSessions] if a pooler hands the session of conn to other clients, by giving each statement
+// outside of a transaction any free session. probe marks the session, and looks for the mark several times. If there
+// are many clients, conn soon gets another session, without the mark; if there are few, a second connection gets the
+// session with the mark. If probe finds no pooler although there is one, taking a lease finds it.
 func (s *sessions) probe(ctx context.Context, conn *sql.Conn) error {
 	if s.dedicated || s.dialect.identity == nil {
 		return nil

@@ -105,7 +105,7 @@ RETURNING key`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 
-// listSQLite is followed by a condition.
+// listSQLite ends with a condition, so that callers can append AND or ORDER BY.
 const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
 FROM fencing_leases AS l WHERE {live l}`
 
