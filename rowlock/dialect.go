@@ -15,27 +15,25 @@ import (
 type dialect struct {
 	spelling
 
-	// sendUpdate applies u if the row is free for it, and returns the row's state, or sql.ErrNoRows without a row. An
-	// applied u has set the variables.
+	// sendUpdate applies u if the row's lock and version allow it, and then stores u.load's columns in u.dest. It
+	// returns the row's state, also of a refusal, or sql.ErrNoRows if there is no such row.
 	sendUpdate func(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error)
 
-	// set writes a SET list to a row, whatever its lock was, and returns the row's state, or sql.ErrNoRows without a
-	// row.
+	// set writes a SET list to a row with any lock, and returns the new state, or sql.ErrNoRows without such a row.
 	set func(ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Fragments) (rowState, error)
 
 	// multiStatement: sendUpdate and set send several statements, and need a transaction.
 	multiStatement bool
 
-	// abandoning calls send with a text that may wait for a lock, and ends it on the server if ctx has ended, unless
-	// the driver does.
+	// abandoning calls send with the text of a statement that may wait for a lock. If ctx ends meanwhile, abandoning
+	// ends the statement on the server, unless the driver itself does.
 	abandoning func(ctx context.Context, queue *cleanup.Queue, text string, send func(text string) error) error
 
 	upsert string // ends an INSERT into rowlocks, and replaces an existing row
 	create string // creates the table rowlocks if there is none
-	unfit  string // a query for a fault of an existing one, or NULL; may be empty
+	unfit  string // a query for a fault of an existing table rowlocks, or NULL; may be empty
 
-	// lockRow keeps other sessions from changing the row until the transaction ends; empty if the transaction's first
-	// write does.
+	// lockRow is a query that locks the row until the transaction ends; empty if any write of the transaction does so.
 	lockRow string
 
 	// isolation is the lowest level at which each statement reads the newest version of a row.
@@ -46,17 +44,17 @@ type dialect struct {
 	isTime    func(typ string) bool
 
 	listColumns  string // a query for each column's name, type, and whether it is NOT NULL
-	hasUniqueKey string // a query for whether a unique index has all its columns among {keynames}
+	hasUniqueKey string // a query for whether a unique index has only columns of {keynames}, so that these are unique
 }
 
 // A spelling has the SQL with which a database writes values and columns.
 type spelling struct {
 	sqltext.Dialect
 
-	// binary converts an expression for a text or an integer into a value that is equal only to itself.
+	// binary converts an expression so that a comparison distinguishes all texts, such as A and a, in any collation.
 	binary func(expression string) string
 
-	// stored converts a value for a column of rowlocks, and shown such a column for reading.
+	// stored is the SQL to convert a value for a column of the table rowlocks, and shown the SQL to read the column.
 	stored, shown func(string) string
 
 	// same is a condition that a column has a value, of any type.

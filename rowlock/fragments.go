@@ -40,8 +40,8 @@ func lockFragments(d *spelling, c columns) sqltext.Fragments {
 
 // SET lists for a lock's columns.
 const (
-	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the user holds it. by is last,
-	// because a later assignment in MySQL would read the new value.
+	// setHolder is for a user who takes or renews the lock for {ttl}. {since} stays if the user already holds the lock.
+	// {by} is assigned last, because in MySQL {mine} would read its new value in the assignments after it.
 	setHolder = "{since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry +
 		", {by} = {user}"
 

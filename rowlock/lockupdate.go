@@ -102,8 +102,9 @@ func fromMicros(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64).UTC()
 }
 
-// readState runs a statement that yields one row at most, with {state} first, and returns sql.ErrNoRows without a row.
-// A sixth column reports whether a lockUpdate was granted. Then dest gets the columns after the first own columns.
+// readState runs a statement that yields one row at most, and returns sql.ErrNoRows if it yields none. The row begins
+// with the five columns of {state}; a sixth reports whether a lockUpdate was granted. If so, dest gets the loaded
+// columns, which come after the first own columns.
 func readState(ctx context.Context, q owned, text string, args, dest []any, own int) (s rowState, err error) {
 	found := false
 	err = q.each(ctx, func(rows *sql.Rows) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
-// mysql is MySQL and MariaDB, with times as bigint, in µs since 1970. A version that isn't an integer is found when it
-// is read.
+// mysql is the dialect of MySQL and MariaDB, with times as bigint, in µs since 1970. The field versioned doesn't test
+// the type of the version, because Go code does after reading it.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		spelling: spelling{
@@ -69,8 +69,8 @@ const createMySQL = `CREATE TABLE IF NOT EXISTS rowlocks (
 // full-width 0 as equal to 0.
 func binaryMySQL(expression string) string { return "CAST(" + expression + " AS BINARY)" }
 
-// storedMySQL makes UTF-8 bytes, whatever the session's character set. An empty argument is NULL by
-// EMPTY_STRING_IS_NULL.
+// storedMySQL is the SQL for a value as UTF-8 bytes, whatever the session's character set. COALESCE is there because
+// under the sql_mode EMPTY_STRING_IS_NULL an empty argument is NULL.
 func storedMySQL(value string) string {
 	return "COALESCE(" + binaryMySQL("CONVERT("+value+" USING utf8mb4)") + ", " + my.Text.Text("") + ")"
 }

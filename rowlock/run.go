@@ -45,9 +45,9 @@ func (q owned) row(ctx context.Context, query string, args []any, dest ...any) e
 	return err
 }
 
-// run calls fn for the reason do: in the caller's transaction, or in a new one if fn sends several statements. The
-// statements only touch the lock's columns, so they need no token. The Bypass is for wrappers that put a comment before
-// a statement, which isn't recognised then.
+// run calls fn in the caller's transaction, or in a new one if fn sends several statements; do names the method in
+// errors. The statements only touch the lock's columns, so they need no token. A fenced database recognises them by
+// their text (see owned); the Bypass is for wrappers that change the text, for example by a comment.
 func (t *Table) run(ctx context.Context, do string, fn func(context.Context, owned) error) error {
 	return t.explain(ctx, do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
 }

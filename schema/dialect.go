@@ -14,9 +14,9 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	// find is a query for the column. scan reads the column's type from the row, or the fault of a column that isn't a
-	// plain column. fits reports whether a column of the type can be a fence column. typ is the type of a new fence
-	// column.
+	// find is a query for an existing column of the fence's name. scan reads its type from the row, with an addition if
+	// it is, for example, generated. fits reports whether such a column can be a fence column. typ is the type of a new
+	// one.
 	find func(fence) string
 	scan func(*sql.Rows) (string, error)
 	fits func(typ string) bool

@@ -27,8 +27,8 @@ FROM pg_catalog.pg_attribute AS a
 WHERE a.attrelid = pg_catalog.to_regclass({table text}) AND a.attname = {column text} AND a.attnum > 0 ` +
 	`AND NOT a.attisdropped`)
 
-// addPostgresText looks for the column again under a lock that doesn't block writers. An autovacuum also gives way to
-// this lock, but only to a session that waits longer than deadlock_timeout.
+// addPostgresText looks for the column again under a lock that doesn't block writers, for which it waits up to 3 s: an
+// autovacuum gives way to a waiting session, but only after deadlock_timeout, by default 1 s. Then it adds the column.
 const addPostgresText = `
 DECLARE
 	found pg_catalog.text;

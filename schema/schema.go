@@ -7,9 +7,9 @@ import "embed"
 // the tables exist. goose, golang-migrate, atlas and bun can run a folder unchanged; docs/migrations.md shows how. A
 // file never changes after its release: a later version of sqlfence adds a file with the next number.
 //
-// Copy the optional files if you need them: issuers/postgres, issuers/sqlite and issuers/mysql contain the statements
-// of tokens.Store.RecordIssuers. Run the optional files after the other files. On SQLite and MySQL the optional files
-// fail, and change nothing, if the columns exist.
+// The files in issuers/postgres, issuers/sqlite and issuers/mysql are optional: they contain the statements of
+// tokens.Store.RecordIssuers, which make the database record who takes tokens. Run them after the other files. On
+// SQLite and MySQL they fail, and change nothing, if the columns exist.
 //
 //go:embed postgres/*.sql postgres/atlas.sum sqlite/*.sql sqlite/atlas.sum mysql/*.sql mysql/atlas.sum
 //go:embed issuers/*/*.sql

@@ -41,9 +41,10 @@ func Seal(ctx context.Context, db *sql.DB) error {
 }
 
 // Unseal removes the seals of these tables, by their names as registered, or of all tables that are registered with
-// [sqlfence.Sealed]. A check that refuses negative stored tokens stays. So the write of a program that still considers
-// the table sealed fails, and doesn't store a negative token. Programs can write while Unseal runs. Errors are as for
-// [Seal], and [sqlfence.ErrInvalid] for a name that isn't registered with Sealed.
+// [sqlfence.Sealed]. A program that still registers a table with Sealed writes its token into the fence column as a
+// negative number, for the seal to check. So Unseal leaves a check that refuses negative values, and such a program's
+// writes fail. Programs can write while Unseal runs. Errors are as for [Seal], and [sqlfence.ErrInvalid] for a name
+// that isn't registered with Sealed.
 func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	return eachSeal(ctx, db, tables, 0, runs(ctx, db))
 }
@@ -129,8 +130,8 @@ func eachSeal(ctx context.Context, db *sql.DB, names []string, how int, do func(
 type sealer struct {
 	seal, unseal func(sealing) []string
 
-	// lookAround checks, before the statements are sent, what the statements themselves can't check. It is nil if there
-	// is nothing to check.
+	// lookAround queries the database before the statements are made: for obstacles to a seal, and for the names that
+	// the statements need. It is nil if the statements themselves do both.
 	lookAround func(ctx context.Context, db *sql.DB, s *sealing, seals bool) error
 
 	level             sql.IsolationLevel // isolation of a transaction for each statement; the default if none is needed

@@ -13,10 +13,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealMySQL seals by row triggers, because MySQL has no statement triggers. An unsealed table keeps two triggers that
-// refuse negative stored tokens: adding a constraint would copy the table, and IGNORE would skip the rows.
-//
-// The table is locked meanwhile, so that writers find all of the triggers, or none.
+// sealMySQL seals by row triggers, because MySQL has no statement triggers. A table that was unsealed keeps two
+// triggers that refuse negative tokens (see [Unseal]), and not a constraint, because adding a constraint would copy the
+// table, and a statement with IGNORE would skip the refused rows without an error. While the triggers are changed, the
+// table is locked, so that writers find all of the triggers, or none.
 var sealMySQL = sealer{seal: sealing.sealMySQL, unseal: sealing.unsealMySQL, lookAround: lookAroundMySQL}
 
 // sealMySQL drops the table's existing seal, and creates the triggers one by one. Meanwhile other triggers refuse all
@@ -60,8 +60,8 @@ func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (e
 	if !seals {
 		return err
 	}
-	// A negative stored token was written while the table lacked triggers, for example after a migration had recreated
-	// the table. Its absolute value counts.
+	// A negative stored token (see [Unseal]) was written while the table lacked triggers, for example after a migration
+	// had recreated the table. Its absolute value counts.
 	s.negative = len(ask("SELECT 1 FROM "+s.table+" WHERE "+s.column+" < 0 LIMIT 1")) > 0
 	if s.Rules.Ledger {
 		found := ask(ledgerMySQL(s))
@@ -98,9 +98,9 @@ UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
 
-// locked returns the statements under an exclusive table lock, for which they wait a second at most. A trigger is read
-// and run in the sql_mode that it was created in, for every writer: HIGH_NOT_PRECEDENCE changes the meaning of a
-// comparison. With ORACLE the server can't read a block at all, once the former triggers are gone.
+// locked returns the statements under an exclusive table lock, for which they wait a second at most. They create the
+// triggers under a fixed sql_mode, because a trigger runs for every writer in the sql_mode in which it was created:
+// under HIGH_NOT_PRECEDENCE its comparisons would change their meaning, and under ORACLE the server couldn't parse it.
 func (s sealing) locked(statements []string) []string {
 	all := append([]string{
 		"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealPostgres seals by triggers, which package seal has. The constraint is validated last, in a separate statement,
-// because validation reads the whole table and needs no lock that blocks writers.
+// sealPostgres seals by triggers, which package seal has, and by a constraint that the stored token isn't negative. A
+// separate statement validates the constraint, because that reads the whole table, but needn't block writers.
 var sealPostgres = sealer{
 	seal: func(s sealing) []string {
 		return []string{
@@ -176,9 +176,9 @@ BEGIN
 END
 $sqlfence$`
 
-// liftPostgresText is a statement that makes negative stored tokens positive. A negative token was written while the
-// table had neither triggers nor the constraint, for example after a migration had recreated the table; its absolute
-// value counts. The statement looks for negative tokens before writers have to wait for it.
+// liftPostgresText is a statement that makes negative stored tokens (see [Unseal]) positive. They were written while
+// the table had neither triggers nor the constraint, for example after a migration had recreated the table; the
+// absolute value counts. The statement blocks writers only if it has found a negative token.
 const liftPostgresText = `DO $sqlfence$
 DECLARE
 	negative pg_catalog.tid[];

@@ -8,8 +8,8 @@ import (
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
-// sqlite is the dialect of SQLite. A STRICT table has no type bigint, and every table stores integers of 8 bytes in a
-// column with INT in its type.
+// sqlite is the dialect of SQLite. A new column has the type integer and not bigint, which a STRICT table refuses. Any
+// column with INT in its type stores integers of 8 bytes.
 var sqlite = dialect{
 	Dialect: lite.Text,
 	names:   sqlfence.SQLite,
