@@ -81,8 +81,8 @@ var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level 
 	"the lower bound of new tokens would get tokens that were used before; to delete names, disable " +
 	"row-level security, and never enable it again")
 
-// deletePart is a transaction. Its first statement locks the lower bound. No later statement waits, because sessions
-// that wait for the lower bound may hold other locks.
+// deletePart deletes names in one transaction. Its first statement locks the lower bound of first tokens. No later
+// statement waits for a lock, because a session that waits for the lower bound may hold this lock: a deadlock.
 func (s *Store) deletePart(ctx context.Context, names []string) (left []string, err error) {
 	d := s.dialect
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {

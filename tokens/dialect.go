@@ -76,12 +76,12 @@ type dialect struct {
 	procedures    string        // creates the procedures of [WithProcedures]; empty if the database can't have them
 	hasProcedures func() string // a query that returns a row if the procedures exist
 
-	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim], by the facts about the server. They
-	// fail with a mark of throwHeld unless the rows have these values. The first statement takes args and locks the
-	// rows.
+	// holds and holdsClaim return the statements of [Store.Hold] and [Store.HoldClaim] for a server with on. The first
+	// takes args and locks the rows. They throw an error of throwHeld unless the rows store the held tokens or the
+	// claim.
 	holds      func(on *facts.Capabilities, held []sqlfence.Token) (texts []string, args []any)
 	holdsClaim func(on *facts.Capabilities, c Claim, key any, keyText string, claim int64) (texts []string, args []any)
-	// within sends the first of these, which locks rows of table. Outside of a transaction it returns errOutside.
+	// within sends the first statement of holds or holdsClaim, text. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
 	// The following fields are for transactions of several statements, which [Store.transact] begins.
@@ -99,7 +99,7 @@ type dialect struct {
 	lockRows func(table string) string
 	// floor: stores the lower bound above which the first token of a new name must lie
 	start sqltext.Bounded
-	// floor: a query for the names that the statement raise would change, and their tokens
+	// floor: a query for the names that the statement advance would change, and their tokens
 	below string
 	// floor: advances each name with a token below floor to floor
 	advance string
@@ -183,8 +183,8 @@ func issuingEach(f sqltext.Bounded) func(ctx context.Context, s *Store, names []
 // contains a random part, so that no other error contains it.
 var full = sqltext.NewMarker("full")
 
-// fits and raises are two ways of writing {fit condition} in a statement that issues tokens. With fits the statement
-// issues no token for a name that doesn't meet the condition; with raises it throws the error full instead.
+// fits and throws are two ways of writing {fit condition} in a statement that issues tokens. With fits the statement
+// issues no token for a name that doesn't meet the condition; with throws it throws the error full instead.
 var fits = sqltext.Func(func(condition string) string { return condition })
 
 func throws(d sqltext.Dialect) sqltext.Func {

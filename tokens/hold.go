@@ -185,8 +185,8 @@ type sender func(text string, args ...any) error
 
 var errOutside = fmt.Errorf("%w: tokens: hold: no transaction is open; begin one first", sqlfence.ErrInvalid)
 
-// hold sends the statements of a Hold, which lock rows of a table and compare them with count values. kind is empty if
-// all values are stored.
+// hold sends the statements of a Hold, which lock count rows of a table and compare their values. If a value differs,
+// kind says how, token is its index, and current the stored value; otherwise kind is empty.
 func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
 	statements func(on *facts.Capabilities) (texts []string, args []any),
 ) (kind string, token int, current int64, err error) {

@@ -19,8 +19,8 @@ import (
 // Concurrent calls for one name share statements, which carry no values of the callers' contexts. If a statement gets
 // no response within 100 ms, the next callers use another connection.
 //
-// When ctx ends, Issue returns at once. After any error except ErrTokenLimit, a token may have been issued, on MySQL
-// and MariaDB also later; it is lost.
+// When ctx ends, Issue returns at once. After any error except ErrTokenLimit, the database may have issued a token that
+// no caller gets, on MySQL and MariaDB even after Issue has returned: it makes older tokens stale. Call Issue again.
 //
 // Errors: [sqlfence.ErrTokenLimit], if the name has reached [sqlfence.MaxToken] or was retired by [Store.Rotate]; an
 // untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for the name.

@@ -28,7 +28,8 @@ import (
 // such a session would see the same rows for ever.
 //
 // Names are constants in the texts: an argument would take another round trip, and be in the session's character set.
-// Issue shares a lock of the row with the empty name, and Repair locks it alone; it is added with the first name.
+// The row with the empty name, which the first Issue adds, stores the lower bound of first tokens. Statements that
+// issue tokens share a lock of this row; Repair locks it exclusively, so that no token is issued meanwhile.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: my.Text,
@@ -129,8 +130,8 @@ const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COAL
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
 
-// alone is a condition that holds if a statement commits by itself. With completion_type = CHAIN each COMMIT begins the
-// next transaction.
+// alone is a condition that holds if a statement commits without a COMMIT. It is false with autocommit = 0, and with
+// completion_type = CHAIN, where each COMMIT begins the next transaction. With always, a statement has no condition.
 const (
 	alone  = sqltext.Raw(my.CommitsAlone)
 	always = sqltext.Raw("TRUE")
@@ -342,9 +343,10 @@ func mysqlText(text string, p sqltext.Fragments) string {
 
 func number(n int64) sqltext.Fragment { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
-// holdMySQL locks the rows of the names in order and compares the tokens. Under an older snapshot a locking read sees
-// the newest version of a row, and another read sees the old one. On TiDB, all reads of a locking query see the newest
-// version, so that a second query compares the snapshot.
+// holdMySQL locks the rows of the names in order and compares the tokens, both with the newest version of a row, which
+// a locking read sees, and with the version in the transaction's snapshot, which a plain read sees: if the snapshot is
+// older than the token, the transaction must not continue. On TiDB all reads of a locking query see the newest version,
+// so a second query compares the snapshot.
 func holdMySQL(on *facts.Capabilities, held []sqlfence.Token) []string {
 	asked := make([]string, len(held))
 	for i, t := range held {

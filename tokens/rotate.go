@@ -153,10 +153,10 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 	return holders, err
 }
 
-// Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good, and resets the
-// fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of reset rows.
-// Use Rotate if a name has run out of tokens, or if rows store a token that was never issued. Before, stop all
-// processes that write under the old name (docs/tokens.md).
+// Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good: no token of these
+// names can be issued any more. In the tables of the [Mark] options it sets fence columns above [sqlfence.WarnToken] to
+// the highest other token, and returns the number of these rows. Use Rotate if a name has run out of tokens, or if rows
+// store a token that was never issued. Before, stop all processes that write under the old name (docs/tokens.md).
 //
 // The first token of a new name is then higher than all stored tokens of these tables. The new name must not begin with
 // name + "/". [Store.Issue] returns [sqlfence.ErrTokenLimit] for a retired name.
@@ -215,7 +215,9 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	return rows, nil
 }
 
-// setBack raises the lower bound of new names, sets the fence columns above it back to it, and returns their number.
+// setBack computes the highest token up to [sqlfence.WarnToken], of the retired names and of the fence columns. It
+// makes this token the lower bound of new names, sets fence columns above WarnToken to it, and returns the number of
+// these rows.
 func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, resets []reset) (rows int64, err error) {
 	var floor int64
 	for _, r := range retired {
@@ -245,8 +247,9 @@ func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, res
 	return rows, nil
 }
 
-// A reset is two statements for the fence column of a table: a query for the highest token that stays, and an UPDATE
-// that sets the others to the number between set and above. A sealed table's tokens may be negative.
+// A reset is two statements for the fence column of a table: highest is a query for the highest token that stays, and
+// set + number + above an UPDATE that sets the others to this number. They compare absolute values, because a sealed
+// table may store negative tokens.
 type reset struct{ highest, set, above string }
 
 // resets returns the statements that lock the tables, and the statements that reset the fence columns.

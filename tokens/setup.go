@@ -16,8 +16,7 @@ import (
 )
 
 // Setup creates the table fencing_tokens, or checks an existing table; the error names what is wrong with the table.
-// Processes can call it at every start, concurrently.
-// [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes it.
+// Processes can call it at every start, concurrently. [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes it.
 //
 // Setup also installs or updates triggers, through which the database refuses to lower a token and to delete, replace
 // or rename a name, and on PostgreSQL the function through which guards read the ledger ([LedgerFunction]). If the role
@@ -141,8 +140,8 @@ func (s *Store) fit(ctx context.Context, columns []column) error {
 	return err
 }
 
-// usable checks the columns. SQLite takes a type with int in its name for integers. PostgreSQL's smallint would be full
-// after 32767 tokens.
+// usable returns why a ledger with these columns can't be used. It accepts a type of token with int in its name, as
+// SQLite does, except PostgreSQL's smallint, which would be full after 32767 tokens.
 func usable(columns []column) error {
 	var name, token bool
 	for _, c := range columns {
@@ -186,7 +185,7 @@ type keeping struct {
 	// may be the lower bound of first tokens.
 	hidden string
 
-	// find is a query for the names and definitions of the ledger's triggers. before and behind are sent on the same
+	// find is a query for the names and definitions of the ledger's triggers. before and after are sent on the same
 	// connection before and after the statements that create triggers.
 	find          string
 	before, after []string

@@ -99,9 +99,9 @@ func oneSQLite(name, count string) sqltext.Fragments {
 	return sqltext.Fragments{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
 }
 
-// issueSQLite issues the requested tokens of each name of {asked}. It never inserts a token below the stored token,
-// although ON CONFLICT would replace it: for an INSERT with a lower token, a trigger copies the stored token to another
-// table, which costs a write.
+// issueSQLite issues the requested tokens of each name of {asked}. It inserts the new token, although ON CONFLICT would
+// replace any number: for an INSERT with a lower token than the stored one, a trigger copies the stored token to
+// another table, which costs a write.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
 FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new ` +

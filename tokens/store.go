@@ -146,7 +146,8 @@ func (e *lowerBoundError) Error() string {
 
 func (e *lowerBoundError) Unwrap() error { return &e.stale }
 
-// stored returns the stored value of name, for a method that decides: a standby and a negative value are errors.
+// stored returns the stored value of name. Because Check and Current rely on the value, an answer of a standby, which
+// may lag behind, and a negative value are errors.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {
 	found, value := false, sql.NullInt64{}
 	err := s.reading(ctx, func(db session) error {
