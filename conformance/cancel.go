@@ -116,8 +116,7 @@ func deadline(s *side) {
 	}
 }
 
-// cause returns the driver's error of a guarded write that was stopped: whether it was
-// applied isn't known.
+// cause returns the driver's error of a guarded write that was stopped: whether it was applied isn't known.
 func cause(err error) error {
 	var unknown interface{ Cause() error }
 	if errors.Is(err, sqlfence.ErrUnknownOutcome) && errors.As(err, &unknown) {

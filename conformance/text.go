@@ -21,8 +21,7 @@ var rests = regexp.MustCompile(`(?s)right syntax to use near '.*' at line`)
 // A plain is a text that needs no quotes in the log.
 type plain string
 
-// text formats a value with its Go type, so that a difference in either shows in the
-// log. Addresses don't appear in it.
+// text formats a value with its Go type, so that a difference in either shows in the log. Addresses don't appear in it.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -89,8 +88,7 @@ func resultAffected(res sql.Result, err error) string {
 	return fmt.Sprintf("%d %s", n, text(err))
 }
 
-// rowsText reads all rows, of all result sets, and formats their values and the error
-// that ended them.
+// rowsText reads all rows, of all result sets, and formats their values and the error that ended them.
 func rowsText(rows *sql.Rows, err error) plain {
 	return stoppedRowsText(rows, err, func(err error) error { return err })
 }

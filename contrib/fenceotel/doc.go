@@ -13,9 +13,9 @@
 //
 //	sqlfence.writes                  counter: outcome guarded, refused, would refuse, bypassed, unfenced, raw access
 //	sqlfence.write.duration          seconds, of guarded statements, from sending to the answer
-//	sqlfence.token.used              last token seen of a resource, as a part of the highest possible
+//	sqlfence.token.used              last token seen of a resource, divided by sqlfence.MaxToken
 //	sqlfence.token.issue.duration    seconds, of calls that issue tokens
-//	sqlfence.token.issue.batch       calls that a statement has served which issues tokens
+//	sqlfence.token.issue.batch       calls that shared one statement to issue their tokens
 //	sqlfence.lease.events            counter: acquired, contended, extended, released, lost
 //	sqlfence.lease.wait.duration     seconds, from the call to the lease
 //

@@ -176,8 +176,7 @@ func inTransaction(name, assigns string, create ...string) approach {
 	}
 }
 
-// endSession does what a failover, a timeout or a dead connection does: the server ends the
-// session that p holds by.
+// endSession makes the server end the session with p's lock, as after a failover, a timeout or a dead connection.
 func endSession(ctx context.Context, admin *sql.DB, p *process) error {
 	var row *sql.Row
 	if p.tx != nil {

@@ -26,8 +26,8 @@ type service struct {
 	tokens *tokens.Store
 }
 
-// openDB opens the database with books fenced: by the ledger as well, since a
-// token that comes in a header may be made up, and the row alone can't know.
+// openDB opens the database with the table books registered. In addition to RowFence it has Ledger, because a client
+// can make up a token in a header, and only the ledger knows the issued tokens.
 func openDB(driver, dsn string) (*sql.DB, error) {
 	return sqlfence.Open(driver, dsn,
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))

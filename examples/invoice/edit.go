@@ -54,7 +54,8 @@ func (s *service) form(w http.ResponseWriter, status int, user string, i invoice
 		User: user, ID: i.ID, Lock: s.countdown(lock), Form: draft{Serial: i.Serial, Yours: shown, Shown: shown}})
 }
 
-// save saves over the version that the user has seen. Then the user continues editing or releases the lock.
+// save saves the user's invoice if the row still has the version that the user has seen. Then the user continues to
+// edit or releases the lock.
 func (s *service) save(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	d, err := fromForm(r)
 	if err != nil {

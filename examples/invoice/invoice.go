@@ -72,8 +72,8 @@ func loadAll(ctx context.Context, db *sql.DB) (all []invoice, err error) {
 	return all, rows.Err()
 }
 
-// existed reports whether there was an invoice of this number: numbers are given in
-// order, and SQLite keeps the last one.
+// existed reports whether there is or was an invoice with this id: AUTOINCREMENT assigns ids in order, and
+// sqlite_sequence has the last one.
 func existed(ctx context.Context, db *sql.DB, id int64) (existed bool, err error) {
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_sequence WHERE name = 'invoice' AND ? BETWEEN 1 AND "+
 		"seq", id).Scan(&existed)

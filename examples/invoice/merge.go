@@ -37,8 +37,7 @@ func fromForm(r *http.Request) (draft, error) {
 	return d, err
 }
 
-// tidy undoes what browsers do to a text: they send the ends of lines as CR LF, and
-// drop a line break at the beginning.
+// tidy undoes what browsers do to a text: they send the ends of lines as CR LF, and drop a line break at the beginning.
 func tidy(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
 // invoice returns the invoice that the user wants to save, with the version that was shown.

@@ -37,8 +37,7 @@ func create(ctx context.Context, source *scratch.Database) (*sql.DB, error) {
 	return db, nil
 }
 
-// staleWrites counts the jobs that were finished more than once, and fails if
-// one wasn't finished.
+// staleWrites counts the jobs that were finished more than once, and fails if one wasn't finished.
 func staleWrites(ctx context.Context, db *sql.DB) (twice int, err error) {
 	var open int
 	err = db.QueryRowContext(ctx, "SELECT count(CASE WHEN finished > 1 THEN 1 END), count(CASE WHEN finished = 0 THEN 1 END) FROM jobs").Scan(&twice, &open)

@@ -58,8 +58,7 @@ func (l *look) decided(what, query string) (found [][]string) {
 // mostNames is how many names a finding has.
 const mostNames = 5
 
-// checkRange looks for names that may run out of tokens. One above the highest was replaced on
-// purpose.
+// checkRange looks for names that may run out of tokens. One above the highest was replaced on purpose.
 func (l *look) checkRange(ledger *relation) {
 	if !isLedger(l, ledger) {
 		return

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Patience is how long a removal may take: a server that is busy, with the machine, may take its time,
-// and one that is gone isn't waited for for ever.
+// Patience is how long the removal of an example's schema or database may take: long, because the server may be busy,
+// but limited, because it may be gone.
 const Patience = 5 * time.Minute
 
 // Context returns a context to remove things in. They go, whether the example was interrupted or not.

@@ -18,15 +18,14 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-// A Database is an SQLite file in a temporary folder, a PostgreSQL schema, or a MySQL
-// database. Drop removes it.
+// A Database is an SQLite file in a temporary folder, a PostgreSQL schema, or a MySQL database. Drop removes it.
 type Database struct {
 	Driver, DSN string
 	Drop        func() error
 }
 
-// New creates a database for the example of this name: a schema in the PostgreSQL database,
-// or a database on the MySQL server, that dsn, a URL, names; without dsn a file.
+// New creates a database for the example called name. If dsn is empty, that is an SQLite file; if dsn is the URL of a
+// PostgreSQL database, a schema in it; if dsn is the URL of a MySQL server, a database on it.
 func New(ctx context.Context, name, dsn string) (*Database, error) {
 	if dsn == "" {
 		dir, err := os.MkdirTemp("", "sqlfence-"+name+"-")

@@ -5,9 +5,8 @@ package sqlite
 
 import "net/url"
 
-// DSN returns the data source name of the database file at path, which both
-// drivers read alike. In WAL mode readers don't wait for a writer, and writers
-// wait for each other at most a minute.
+// DSN returns the data source name of the database file at path, which both drivers read alike. In WAL mode readers
+// don't wait for a writer, and writers wait for each other at most a minute.
 func DSN(path string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	u.RawQuery = "_busy_timeout=60000&_journal_mode=WAL&_synchronous=NORMAL"

@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A story is what two holders did and how the row stood after each step, for a
-// person to read.
+// A story is what two holders did and how the row stood after each step, for a person to read.
 type story struct {
 	start time.Time
 	row   func() (book, error)
@@ -27,8 +26,8 @@ type step struct {
 	row  book
 }
 
-// pausedHolder plays the story that fencing tokens are for: A is paused, B takes
-// over and writes, A wakes up and writes. It is staleLanded if A's write lands.
+// pausedHolder plays the story that fencing tokens are for: A is paused, B takes over and writes, A wakes up and
+// writes. staleLanded is true if the database applied A's stale write.
 func pausedHolder(ctx context.Context, s *service) (st *story, staleLanded bool) {
 	st = &story{start: time.Now(), row: func() (book, error) { return s.book(ctx) }}
 

@@ -28,8 +28,7 @@ type service struct {
 	mysql  bool
 }
 
-// withService runs f on the service of a fresh database and removes the
-// database afterwards.
+// withService runs f on the service of a fresh database and removes the database afterwards.
 func withService(ctx context.Context, fresh func(context.Context) (*source, error), open opener, f func(*service) error) (err error) {
 	src, err := fresh(ctx)
 	if err != nil {

@@ -19,9 +19,8 @@ type client struct {
 	price           int64
 }
 
-// newClients returns n clients that arrive within half a second. Most pause for
-// a moment, a few for long, at most 300 ms: so are garbage collectors and
-// networks.
+// newClients returns n clients that arrive within half a second. As garbage collectors and networks make real clients
+// do, most pause for a moment, and a few for long, at most 300 ms.
 func newClients(n int, seed uint64) []client {
 	r := rand.New(rand.NewPCG(seed, 0))
 	clients := make([]client, n)
