@@ -16,8 +16,7 @@ import (
 // databases it uses.
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
-// A dialect has the statements that a [Store] sends to a database of one kind. Each statement is atomic. Where the
-// comment of a field begins with words before a colon, such as "name:", these are the statement's arguments, in order.
+// A dialect has the statements that a [Store] sends to a database of one kind. Each statement is atomic.
 type dialect struct {
 	sqltext.Dialect
 	names  sqlfence.Dialect // the database's rules for parsing names of tables and columns
@@ -35,7 +34,7 @@ type dialect struct {
 	// statement.
 	writers int
 	// each issues one token for each of the names, in the slice's order, and returns the tokens by name. If a name has
-	// no token left, each issues none, and its error contains the mark full (see below).
+	// no token left, each issues none, and its error contains the text of the variable full.
 	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
 	// adopt stores token in the ledger unless the stored token of its name is higher, and returns the higher of the
 	// two.
@@ -43,20 +42,20 @@ type dialect struct {
 	// ensure adds a row with token 0 for each of the names that the ledger lacks. names must be sorted, so that two
 	// sessions can't deadlock.
 	ensure func(ctx context.Context, s *Store, names []string) error
-	// name: a query for the newest token of the name, or for the lower bound of its first token if that is higher. The
-	// result is never NULL.
+	// reached is a query with the argument name, for the newest token of the name, or for the lower bound of its first
+	// token if that is higher. The result is never NULL.
 	reached sqltext.Bounded
-	// name: a query for the token in the ledger's row
+	// current is a query with the argument name, for the token in the name's row.
 	current string
-	// after, prefix: a condition for the rows of one page of a list, with names that begin with prefix and come after
-	// the name after
+	// page is a condition with the arguments after and prefix, for the rows of one page of a list: the names that begin
+	// with prefix and come after the name after.
 	page string
 
-	// a query for the columns of the table fencing_tokens: name, type, and whether an INSERT must give a value. It
-	// returns no row if the table is missing.
+	// columns is a query for the columns of the table fencing_tokens: name, type, and whether an INSERT must give a
+	// value. It returns no row if the table is missing.
 	columns string
-	// a query for a fault of the table fencing_tokens that neither usable nor probe finds, or for NULL. It is empty if
-	// they find all faults.
+	// unfit is a query for a fault of the table fencing_tokens that neither the function usable nor the statement probe
+	// finds, or for NULL. It is empty if they find all faults.
 	unfit string
 	// narrow is an SQL type of the ledger's column token that is too small for the tokens after a failover (see
 	// checkNarrow). It is empty if Setup accepts no such type in this database.
@@ -92,21 +91,21 @@ type dialect struct {
 	level *sql.TxOptions
 	begin []string // the transaction's first statements
 	lock  []string // locks the ledger, so that no other session advances a token before the transaction ends
-	// name: waits for the open transactions that have written with tokens of the name under the rule Ledger
+	// awaitWrites, with the argument name, waits for open transactions that wrote with the name's tokens under Ledger.
 	awaitWrites []string
 	// lockRows returns a statement that keeps other sessions from writing to a table until the transaction ends. It is
 	// nil if the database has only one writer.
 	lockRows func(table string) string
-	// floor: stores the lower bound above which the first token of a new name must lie
+	// start raises the lower bound, above which the first token of a new name must be, to its argument.
 	start sqltext.Bounded
-	// floor: a query for the names that the statement advance would change, and their tokens
+	// below is a query for the names, and their tokens, that advance would change.
 	below string
-	// floor: advances each name with a token below floor to floor
+	// advance advances each token below its argument to the argument.
 	advance string
-	// floor: locks the lower bound for first tokens of names, and raises it to floor
+	// serve locks the lower bound of first tokens until the transaction ends, and raises it to its argument.
 	serve string
-	// refused inserts a first token that the ledger's triggers must refuse if the lower bound is above 0. It is empty
-	// if a role can see the triggers, so that this test isn't needed.
+	// refused tests the triggers for roles that can't see them (otherwise it is empty): an INSERT of a first token that
+	// the triggers must refuse if the lower bound of first tokens is above 0.
 	refused string
 	// unused locks those of {names} that no open transaction uses, and returns them with their tokens. It doesn't wait.
 	unused string

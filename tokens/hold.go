@@ -36,8 +36,9 @@ type Tx interface {
 // newest tokens. No table must be registered. Without tokens, Hold uses those of ctx.
 //
 // Call Hold first, in the ledger's database and outside of savepoints. Rolling back to an earlier savepoint gives up
-// the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. Only a fenced database refuses these
-// statements, or the commit. On SQLite, tx becomes the file's writer.
+// the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. If tx is of a database opened by
+// sqlfence, these statements are refused, or the commit after them; otherwise avoid them. On SQLite, tx becomes the
+// file's writer.
 //
 // [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a held name.
 // Transactions with equal tokens don't wait for each other. Pass all tokens in one call: two calls can deadlock. After

@@ -310,8 +310,8 @@ func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64,
 }
 
 // execID executes a statement and returns its LAST_INSERT_ID; 0 if it set none or changed no row. If the table has
-// triggers, the server's response lacks the ID, and the session is queried. After a wait, TiDB's response may have the
-// ID of a row that is gone.
+// triggers, the server's response lacks the ID, and the session is queried. After a wait for a lock, TiDB's response
+// may have an ID although no row was changed; so if rises is set, the ID counts only with a changed row.
 func execID(ctx context.Context, in session, text string, rises bool) (id int64, err error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {

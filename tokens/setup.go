@@ -181,8 +181,8 @@ type keeping struct {
 	// is installed. Both are empty if triggers are installed one by one.
 	whole, installed string
 
-	// hidden is a query that returns a row if row-level security may hide rows of the ledger from a role: a hidden row
-	// may be the lower bound of first tokens.
+	// hidden is a query that returns a row if row-level security may hide rows of the ledger from a role. Then
+	// [Store.Delete] fails, because the row with the lower bound of first tokens may be hidden.
 	hidden string
 
 	// find is a query for the names and definitions of the ledger's triggers. before and after are sent on the same
