@@ -236,8 +236,8 @@ func (e *Election) lead(ctx context.Context, l *Lease, r *request) (resigned boo
 	return resigned
 }
 
-// attend waits until the leadership and the work have ended, and calls Short when less time than near is left. It
-// reports whether it has called Lost.
+// attend waits until the leadership p has ended and worked is closed. It calls [Callbacks].Short when less time than
+// near is left, and reports whether it has called [Callbacks].Lost.
 func (e *Election) attend(p *leadership, worked <-chan struct{}, near time.Duration) (told bool) {
 	l := p.lease
 	short, warned := time.NewTimer(l.left()-near), false

@@ -12,7 +12,8 @@
 // forged token, a token for a different request, and an old request. [Unsigned] is for networks in which each client is
 // trusted.
 //
-// [Handler] takes If-Match for [sqlfence.WithSerial], and [ETag] makes the value that the client sends back.
+// For a row version, a service sends [ETag], the client sends it back in If-Match, and [Handler] passes it to
+// [sqlfence.WithSerial].
 //
 // The package doesn't encrypt: who can read a request can read its tokens, and use the signature once, for the same
 // request. Use TLS.

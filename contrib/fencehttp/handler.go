@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Handler returns a handler that calls next with the tokens of the request's [Header] in its context, and with the
-// serial of If-Match ([sqlfence.WithSerial]) where the method isn't GET or HEAD. A request without the header has no
-// tokens, and its writes are refused by the fence: next answers by [WriteError]. The target is [RequestTarget] if none
-// is given.
+// Handler returns a handler that calls next with the tokens of the request's [Header] in the request's context and,
+// unless the method is GET or HEAD, with the row version in If-Match ([sqlfence.WithSerial]). A request without Header
+// has no tokens, so its writes are refused, and next should answer with [WriteError]. The target is [RequestTarget] by
+// default.
 //
 // Handler answers rejected tokens with 403, an If-Match without an ETag of this service with 412, and a malformed
 // If-Match with 400, without calling next. "If-Match: *" sets no serial. The handler is safe for concurrent use if next

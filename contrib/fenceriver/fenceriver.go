@@ -19,8 +19,8 @@
 // A worker must write with its context. After the job was taken away, a write fails with [sqlfence.ErrStale]. To write
 // in one transaction with the job's end, call River's JobCompleteTx with a transaction of the fenced database. A
 // refusal is no failure of the job, which belongs to a later attempt, so [Middleware] hides the refusal from River. A
-// fenced transaction can't insert a unique job that exists already, because River updates the existing row: insert
-// unique jobs with the client.
+// fenced transaction can't insert a unique job that exists already, because River updates the existing row, without
+// its claim: insert unique jobs with the client.
 package fenceriver
 
 import (

@@ -87,8 +87,8 @@ func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error, 
 // withoutTables has a database be fenced that registers no tables.
 var withoutTables = sqlfence.WithMode(sqlfence.Enforce)
 
-// withTables calls f with the command's database, opened by sqlfence with the tables of --tables and --table; compared
-// is the parameter of the method registered.
+// withTables calls f with the command's database, opened by sqlfence with the tables of --tables and --table. It passes
+// compared to [app.registered].
 func (a *app) withTables(create bool, compared *[]verify.Finding, f func(database.Source, *sql.DB) error) error {
 	options, err := a.registered(create, compared)
 	if err != nil {
