@@ -138,7 +138,7 @@ func (l *look) highToken(t target, high, newest int64) Finding {
 	}
 	f := Finding{
 		Level: Fault, Code: "wrong-mark",
-		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is "+
+		Problem: fmt.Sprintf("Table %s has a row that stores token %d, but the newest token of %s in the ledger is "+
 			"%d: no holder of an issued token can write it.",
 			l.name(t.rel), high, name, newest),
 	}
@@ -178,7 +178,7 @@ func number(s string) int64 {
 // its absolute value. Seal makes the token positive.
 func (l *look) negativeToken(t target, low int64) Finding {
 	f := Finding{Level: Warning, Code: "wrong-mark",
-		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
+		Problem: fmt.Sprintf("Table %s has rows that store a token below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
 		f.Remedy = Remedies["wrong-seal"] + " That makes them positive."

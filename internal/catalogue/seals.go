@@ -88,8 +88,8 @@ func (l *look) checkLate(t target, s *seals) {
 			continue
 		}
 		l.add(t.Table, Finding{Level: Warning, Code: "wrong-seal",
-			Problem: "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
+			Problem: "The trigger " + s.names[i] + " fires after the seal's: it may change the fence column or " +
 				"the row's key after they were compared.",
-			Remedy: Remedies["wrong-seal"] + " That puts the seal's triggers behind it."})
+			Remedy: Remedies["wrong-seal"] + " Then the seal's triggers fire after it."})
 	}
 }

@@ -182,7 +182,7 @@ func queryError(ctx context.Context, err error) error {
 	if !isResponse(ctx, err) {
 		return err
 	}
-	return fmt.Errorf("sqlfence: asking the server about itself: %w", err)
+	return fmt.Errorf("sqlfence: querying what the server can do: %w", err)
 }
 
 // judge refuses a server on which guards aren't known to hold, unless the application accepts the server untested.

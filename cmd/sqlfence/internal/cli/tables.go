@@ -108,7 +108,7 @@ func parseRule(word string) (sqlfence.Rule, error) {
 	}
 	args := parts[1:]
 	if len(args) != rule.arguments || slices.Contains(args, "") {
-		return nil, fmt.Errorf("the rule %s takes this many names after it, each behind a colon: %d", parts[0],
+		return nil, fmt.Errorf("the rule %s takes this many names after it, each after a colon: %d", parts[0],
 			rule.arguments)
 	}
 	return rule.make(args), nil

@@ -32,7 +32,7 @@ token.`,
 						return err
 					}
 					return usage(fmt.Errorf("nothing was raised: a floor of %d uses up %s of the tokens of every name "+
-						"above, and of every new one, for ever. If only one name has marks that high, replace that "+
+						"above, and of every new one, for ever. If only one name has stored tokens that high, replace that "+
 						"name: sqlfence tokens rotate. If the floor is meant, add --force", floor, percent(floor)))
 				}
 				done, err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken())

@@ -66,7 +66,7 @@ func parseSQLite(dsn string, create bool) (string, []string, error) {
 // lookAt refuses a path that SQLite would fail at without saying why.
 func lookAt(path string, create bool) error {
 	if path == "" {
-		return errors.New("the data source name has no file behind sqlite:, as in sqlite:books.db")
+		return errors.New("the data source name has no file after sqlite:, as in sqlite:books.db")
 	}
 	found, err := os.Stat(path)
 	switch missing := errors.Is(err, fs.ErrNotExist); {

@@ -193,8 +193,8 @@ var provocations = []provocation{
 		[]string{"CREATE FUNCTION dearest() RETURNS integer LANGUAGE sql AS 'SELECT max(price) FROM books -- UPDATE books'"}, nil,
 		[]string{"CREATE FUNCTION dearest() RETURNS integer READS SQL DATA RETURN (SELECT max(price) FROM books /* UPDATE books */)"}, false},
 
-	{"negative mark", slog.LevelWarn, "wrong-mark", "mark below 0, such as -5", both, "", insertMark("-5"), insertMark("-5"), insertMark("-5"), false},
-	{"mark above the ledger", slog.LevelError, "wrong-mark", "row with the mark 8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), false},
+	{"negative mark", slog.LevelWarn, "wrong-mark", "token below 0, such as -5", both, "", insertMark("-5"), insertMark("-5"), insertMark("-5"), false},
+	{"mark above the ledger", slog.LevelError, "wrong-mark", "row that stores token 8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), false},
 	{"mark near the highest token", slog.LevelError, "wrong-mark", "the mark 800000000000000", both, "", insertMark("800000000000000"), insertMark("800000000000000"), insertMark("800000000000000"), false},
 	{"mark above those of the keys", slog.LevelError, "wrong-mark", "books/", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, "", insertKeyMark("8"), insertKeyMark("8"), insertKeyMark("8"), false},
 }

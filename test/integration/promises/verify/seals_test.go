@@ -52,7 +52,7 @@ func TestSeals(t *testing.T) {
 		{"a trigger is off", whole, whole, slog.LevelWarn, "wrong-seal", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, true},
 		{"a trigger is gone", whole, whole, slog.LevelWarn, "wrong-seal", "isn't whole", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
 		{"the constraint is gone", whole, whole, slog.LevelWarn, "wrong-seal", "its constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, true},
-		{"a trigger is fired behind it", whole, whole, slog.LevelWarn, "wrong-seal", "behind the seal's", nil,
+		{"a trigger is fired behind it", whole, whole, slog.LevelWarn, "wrong-seal", "after the seal's", nil,
 			[]string{"CREATE PROCEDURE zero(OUT x bigint) SET x = 0", "CREATE TRIGGER late BEFORE UPDATE ON books FOR EACH ROW CALL zero(NEW.fence_token)"}, true},
 		{"triggers that do no harm", whole, whole, 0, "", "",
 			[]string{"CREATE FUNCTION early() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.price := 1; RETURN NEW; END $$",
