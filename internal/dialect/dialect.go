@@ -1,6 +1,6 @@
 // Package dialect names the databases, and has all differences between databases. Each database has a folder with the
-// same files, and [All] returns their values. A server that shares a database's drivers, such as TiDB, is a file in
-// its folder.
+// same files, and [All] returns a [Database] for each folder. A server that shares a database's drivers, such as TiDB,
+// is a file in that database's folder.
 package dialect
 
 import (

@@ -1,9 +1,8 @@
-// Package editlock defines which IDs mean that a row's lock has no holder: for package rowlock,
-// which takes the locks of rows, and for the rule sqlfence.EditLock, which refuses the writes of
-// users who don't hold them.
+// Package editlock defines which user IDs in a row mean that no user holds the row's lock: for package rowlock, which
+// takes the locks of rows, and for the rule sqlfence.EditLock, which refuses a write while another user holds the lock.
 //
-// No holder is NULL, the empty text, and zero however it is written: a user ID may be kept in a
-// column of integers or in one of texts, and means the same in both.
+// These IDs are NULL, the empty text, and zero however it is written. So an ID means the same in a column of integers
+// and in a column of texts.
 package editlock
 
 import (
@@ -11,8 +10,8 @@ import (
 	"strings"
 )
 
-// IsNoHolder reports whether an ID, as text, means no holder. That includes texts that only some
-// databases read as zero, such as "0x0": a user may not have such an ID.
+// IsNoHolder reports whether an ID, as text, means no holder. It also reports true for texts that only some databases
+// read as zero, such as "0x0": no user may have such an ID.
 func IsNoHolder(id string) bool {
 	id = strings.TrimSpace(id)
 	if id == "" {
@@ -25,11 +24,10 @@ func IsNoHolder(id string) bool {
 	return err == nil && integer == 0
 }
 
-// NoHolder is the rule in SQL: a condition, never NULL, that column names no holder; text is an
-// expression for its value as text, and empty is the empty text. builtIn stands before functions and operators of the
-// database's, where an application may have others of their names. A value that isn't certainly a
-// zero names a user, and the lock counts as held: "-", "0-0", more than 16 zeros in a row, and
-// "0x0", though [IsNoHolder] refuses that for an ID.
+// NoHolder returns an SQL condition, never NULL: the column names no holder. text is an expression for the column's
+// value as text, and empty is the constant for the empty text. builtIn is the schema prefix of the database's functions
+// and operators, as in sqltext.Capabilities. Any value that isn't certainly zero names a user, so the lock counts as
+// held: "-", "0-0", more than 16 zeros in a row, and "0x0", which [IsNoHolder] takes for no holder.
 func NoHolder(column, text, empty, builtIn string) string {
 	short := "trim(" + text + ")"
 	for range 4 { // halve each row of zeros

@@ -13,13 +13,13 @@ type Column struct {
 	Bytes int // the size of the column's type, varbinary; 0 if the type is bigint
 }
 
-// Unfit is a query for the faults of a table on MySQL that another client may have created, or
-// NULL; no rows without the table. Each of unique is a list, with commas, of columns that have to
-// be unique together. A text would be compared by its collation, a short column cut in silence
-// where sql_mode is empty, and an engine without transactions or locks of rows keeps nothing apart.
+// Unfit is a query for the first defect of one of sqlfence's tables, which another client may have created. It has one
+// row, with the defect or NULL, and no row without the table. Each of unique lists the columns, separated by commas,
+// that together must be unique. A text column would be compared by its collation; a short column would cut names
+// silently under an empty sql_mode; and only InnoDB surely has transactions and row locks.
 func Unfit(table string, columns []Column, unique ...string) string {
 	text := Text.Text
-	// With the names of t in their place, MariaDB opens all tables of all databases for each subquery.
+	// The subqueries repeat the table's name: with t.table_name MariaDB would open all tables of all databases in each.
 	of := "table_schema = DATABASE() AND table_name = " + text(table) + " AND "
 	var b strings.Builder
 	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is " +

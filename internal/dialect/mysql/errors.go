@@ -31,8 +31,8 @@ func isResponse(err error) bool {
 	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
 }
 
-// keepsTx reports whether the transaction may still be open after an error of COMMIT or ROLLBACK. With nodeNotReady
-// this is known; other errors may leave it open as well.
+// keepsTx reports whether the transaction may still be open after an error of COMMIT or ROLLBACK: so it is after
+// the error of a Galera node outside of the majority, and may be after any error that reports no rollback.
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
 // endsTx reports whether a statement may commit the open transaction: DDL does, and so do most statements that
@@ -85,8 +85,8 @@ func beginsWithRows(query string, tokens []lex.Token) bool {
 	return tokens[0].IsWord(query, "select", "insert", "update", "delete", "replace", "with", "values")
 }
 
-// analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB it executes
-// ALTER TABLE and IMPORT INTO.
+// analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB it
+// executes ALTER TABLE and IMPORT INTO.
 func analyzes(query string) bool {
 	if !strings.Contains(query, "analyze") {
 		return false

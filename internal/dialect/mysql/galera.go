@@ -1,8 +1,8 @@
 package mysql
 
-// Global variables that show a cluster in which several servers write, each with separate row locks. They can't be set
-// while the server runs, or while it is part of a group; a session can set wsrep_on. wsrep_provider names a provider
-// even if Galera is switched off.
+// Global variables that show a cluster in which several servers write, each with separate row locks. No session can
+// hide the cluster by them: wsrep_provider can't be set while the server runs, the other variable not while the server
+// is in a group. A session could set wsrep_on. wsrep_provider names a provider even while Galera is switched off.
 const (
 	galera = "wsrep_provider"
 	group  = "group_replication_single_primary_mode"

@@ -28,7 +28,7 @@ var Guard = &guard.Dialect{
 
 		// If a subquery of an UPDATE reads the updated table, even through a view, MariaDB executes a multi-table
 		// UPDATE. To sort by anything but a column of the first table, such as RAND(), MariaDB collects the rows in a
-		// temporary table, and then evaluates SET with the column values of the last row read.
+		// temporary table, and then evaluates SET, with the guard, for the column values of the last row read only.
 		SortsAside: fact.Yes,
 
 		// In WHERE the value 0000-00-00 of a DATE or DATETIME column that is NOT NULL is NULL.
@@ -51,8 +51,8 @@ var Guard = &guard.Dialect{
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", After: ")"},
 		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", After: ")"},
 		Assigns:     guard.Around{Between: " = "},
-		// A cast to an integer would cut a higher number to the highest integer, even if storing the number is an
-		// error.
+		// A cast to an integer would cut a higher number to the highest integer, although the server may refuse to
+		// store the number.
 		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", After: ") AS DECIMAL(65))"},
 	},
 	Protected: guard.Protected{Cascades: fact.No, Setting: protectedSetting},
@@ -88,10 +88,11 @@ func protectedSetting(t *lex.Scanned, i int32) string {
 	return ""
 }
 
-// spellsKey depends on the key's type, because under a strict sql_mode comparing a column with an unreadable value is
-// an error. COERCIBILITY is 5 for all types but texts. ASCII texts are compared by the column's collation. Texts that
-// the column's character set may lack are compared by the collations with the most equal texts. Numbers and UUIDs have
-// a plain spelling. A key of another type, such as a time, may equal any token's key.
+// spellsKey writes the condition of [guard.Dialect.SpellsKey]. It depends on the key's type, because under a strict
+// sql_mode comparing a column with an unreadable value is an error. COERCIBILITY is 5 for all types but texts. ASCII
+// texts are compared by the column's collation. Other texts, which the column's character set may lack, are compared by
+// the collations that take the most texts for equal. Numbers and UUIDs are compared in their plain spelling. A key of
+// another type, such as a time, counts as equal to every token's key.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	collated := " = CONVERT(" + row.Key + " USING utf8mb4) COLLATE utf8mb4_"

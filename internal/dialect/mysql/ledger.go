@@ -13,10 +13,10 @@ const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 	token bigint         NOT NULL
 ) ENGINE=InnoDB`
 
-// ledgerTriggers returns the triggers of the ledger. REPLACE fires the trigger for DELETE; TRUNCATE fires no trigger. A
-// name gets its first token by an UPDATE of a row without a token, or by an INSERT; the trigger then reads the newest
-// committed lower bound with a lock. Without the query's LIMIT a session's sql_select_limit could make MariaDB read no
-// row.
+// ledgerTriggers returns the triggers of the ledger. REPLACE fires the trigger for DELETE; TRUNCATE fires no trigger.
+// If an INSERT, or an UPDATE of a row without a token, gives a name its first token, a trigger compares the token with
+// the newest committed lower bound ([sqltext.LowerBound]), which it reads with a lock. Without the query's LIMIT a
+// session's sql_select_limit could make MariaDB read no row.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(mysql.Files, "*.sql") }
 
 // issuers records the account and the host from which the session was opened. They are stored as bytes, because the

@@ -14,9 +14,9 @@ import (
 //     that may be a name.
 //   - A comment after /*!, /*M! or TiDB's /*T! is code for some servers or versions.
 //   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
-//   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character, and 0xA0 is a blank in
-//     single-byte encodings. So may a backquote, but names in other languages need quotes. The application must not
-//     use such an encoding.
+//   - In GBK, Big5, Shift JIS and the like a backslash or a backquote may be the second byte of a character, and 0xA0
+//     is a blank in single-byte encodings. Not each such text is an error, because names in other languages need
+//     backquotes. So the application must not use such an encoding.
 //
 // A setting that changes how operators bind, such as PIPES_AS_CONCAT, changes no token.
 //

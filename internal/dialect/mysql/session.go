@@ -57,8 +57,8 @@ func readProbe(w *session.Wanted, detail string) error {
 	return nil
 }
 
-// The names of the variables that facts come from. A server has only some of the variables, and reading an unknown variable is an
-// error.
+// The variables that show a server's capabilities. Each server has only some of them, and SHOW VARIABLES leaves out the
+// others, where SELECT @@name would be an error.
 const (
 	charset        = "character_set_client"
 	sqlMode        = "sql_mode"
@@ -69,7 +69,7 @@ const (
 	selectLimit    = "sql_select_limit"
 )
 
-// sessionVariables is a query for the variables of the session, and for global ones that have no value of a session's.
+// sessionVariables is a query for the session's variables, and for the global variables that sessions have no value of.
 const sessionVariables = "SELECT variable_name, variable_value FROM /*M! information_schema */ " +
 	"/*!50713 performance_schema */ .session_variables"
 
@@ -77,7 +77,8 @@ var variables = " WHERE Variable_name IN ('" + versionComment + "', '" + memSQL 
 	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + selectLimit + "', '" + galera + "', '" + group +
 	"', '" + strings.Join(tidbVariables, "', '") + "')"
 
-// columns also works for temporary tables and views, unless the session cuts the rows of SHOW.
+// columns returns a query that finds temporary tables and views as well, unless cut reports that the session's settings
+// limit the rows of SHOW.
 func columns(table session.Name, cut bool) string {
 	name, schema := Text.Quote(table.Table), "DATABASE()"
 	if table.Schema != "" {
@@ -90,7 +91,7 @@ func columns(table session.Name, cut bool) string {
 		" AND table_name = " + Text.Text(table.Table) + " LIMIT 10000"
 }
 
-// isNarrow: a decimal type of 16 digits has room for each token.
+// isNarrow reports whether a column of the type can't store each token; a decimal of 16 digits can.
 func isNarrow(columnType string) bool {
 	digits := decimal.FindStringSubmatch(columnType)
 	return !strings.HasPrefix(columnType, "bigint") && (digits == nil || digits[1] < "16")
@@ -216,7 +217,7 @@ func splitting(charset string) lex.Escapes {
 }
 
 // plainCharsets are all other character sets that a client may use, except Swedish with seven bits (swe7). In EUC-KR a
-// character's second byte may be a letter, which ends nothing.
+// character's second byte may be an ASCII letter, but no quote or backslash, so it ends no string.
 var plainCharsets = []string{
 	"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary",
 	"armscii8", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew",

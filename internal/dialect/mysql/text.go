@@ -27,9 +27,9 @@ func (text) Quote(name string) string {
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
-// Text is in UTF-8 whatever the session's character set. Quotes and backslashes depend on NO_BACKSLASH_ESCAPES, and
-// other bytes on the client's character set; so such a text is written in hexadecimal. The empty text is written so
-// because MariaDB's EMPTY_STRING_IS_NULL would make it NULL.
+// Text returns a constant in UTF-8 whatever the session's character set. Quotes and backslashes depend on
+// NO_BACKSLASH_ESCAPES, and other bytes on the client's character set; so a text with these is written in hexadecimal.
+// So is the empty text, because MariaDB's EMPTY_STRING_IS_NULL would make it NULL between plain quotes.
 func (text) Text(s string) string {
 	if s == "" {
 		return "_utf8mb4 X''"
@@ -62,16 +62,15 @@ func (text) Convert(x string, t sqltext.Type) string {
 	return x
 }
 
-// Now is an integer, of microseconds since 1970: a DATETIME says nothing of its time zone, and
-// a TIMESTAMP means two times in the hour that comes twice in autumn, which UNIX_TIMESTAMP
-// then mixes up.
+// Now is an integer, of microseconds since 1970: a DATETIME has no time zone, and a TIMESTAMP in local time means two
+// times in the hour that comes twice in autumn, which UNIX_TIMESTAMP can't tell apart.
 //
 // Now is the statement's start. A time that must be later than a wait for a lock needs a separate statement after the
 // locking statement.
 //
-// SET timestamp moves NOW in a session, but not SYSDATE. If they differ by more than 10 s, SYSDATE counts. Otherwise
-// the statement's start counts, because SYSDATE is local and means two times in that hour in autumn. On a server with
-// sysdate-is-now both move.
+// SET timestamp moves NOW in a session, but not SYSDATE. If SYSDATE is before NOW or more than 10 s after NOW, Now uses
+// SYSDATE. Otherwise Now uses NOW, the statement's start, because SYSDATE is local time, with two meanings in that hour
+// in autumn. On a server with sysdate-is-now SET timestamp moves both.
 func (text) Now() string {
 	return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " + started +
 		" ELSE CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) END"
@@ -86,14 +85,15 @@ func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsec
 
 func (text) Micros(time string) string { return "(" + time + ")" }
 
-// CommitsAlone is a condition: a statement commits automatically, and no new transaction begins with the commit. Only
-// MariaDB shows a transaction that the SQL statement BEGIN has begun.
+// CommitsAlone is a condition: a statement commits automatically, and no new transaction begins with the commit. MySQL
+// doesn't show a transaction that the SQL statement BEGIN has begun, so there the condition is true within one.
 const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN' /*M! AND @@in_transaction = 0 */"
 
-// Throwing is error 1059 of MariaDB, 3057 or 4163 of MySQL. These errors show the invalid lock name; no sql_mode and no
-// IGNORE softens them. If a server accepted the name, the sum would be out of range, which is error 1690. The name is
-// never NULL, for which MariaDB throws no error, nor empty, which is NULL under EMPTY_STRING_IS_NULL. The function may
-// return NULL after its error; otherwise the second error would hide the first.
+// Throwing passes the text to IS_FREE_LOCK as the name of a lock, and the name is too long: error 1059 of MariaDB, 3057
+// or 4163 of MySQL. These errors show the name; no sql_mode and no IGNORE softens them. If a server accepted the name,
+// the sum would be out of range, which is error 1690. The name is never NULL, for which MariaDB throws no error, nor
+// empty, which is NULL under EMPTY_STRING_IS_NULL. After its error IS_FREE_LOCK may return NULL, so GREATEST and the
+// sum are NULL and throw no second error, which would hide the first.
 func (text) Throwing() (before, between, behind string) {
 	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
 		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"

@@ -9,9 +9,9 @@ import (
 )
 
 // TiDB speaks MySQL's protocol. A write reads the newest version of its rows with a lock, or COMMIT fails if another
-// transaction has written the rows since. Either way a guard's comparison with the row holds. TiDB executes a subquery
-// without columns of the row while planning the statement, and not again after a wait for a lock. TiDB has no triggers
-// and no shared row locks.
+// transaction has written the rows since. Either way a guard's comparison with the row holds. A check of the ledger
+// doesn't hold: TiDB executes a subquery without columns of the row while planning the statement, and not again after a
+// wait for a lock. TiDB has no triggers and no shared row locks.
 const (
 	tidbName = "TiDB"
 

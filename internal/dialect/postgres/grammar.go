@@ -9,8 +9,8 @@ import (
 
 // Grammar is the grammar of PostgreSQL, src/backend/parser/gram.y.
 //
-// The keywords that begin a clause are reserved (src/include/parser/kwlist.h), and can't be a label without AS. After
-// an operand CASE, WHEN, THEN, ELSE and END can be a label.
+// PostgreSQL reserves the keywords that begin a clause (src/include/parser/kwlist.h). Without AS no such keyword is a
+// column's label, so it ends the clause before. CASE, WHEN, THEN, ELSE and END after an operand can be a label.
 var Grammar = &lex.Grammar{
 	Lex: Lex,
 

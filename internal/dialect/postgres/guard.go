@@ -32,7 +32,7 @@ var Guard = &guard.Dialect{
 		KeyText: guard.Around{After: `::pg_catalog.text COLLATE pg_catalog."C"`},
 		// concat alone would turn a NULL key into a text.
 		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", After: "))"},
-		// The functions take integers only. Compared with a column of a floating-point type, a token equals the tokens
+		// These functions refuse a column of a floating-point type, which would take a token for equal to the tokens
 		// near it.
 		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", After: ")"},
 		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", After: ")"},
@@ -67,9 +67,9 @@ var Guard = &guard.Dialect{
 	ClaimsAtOnce: 1, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
-// amongClaims writes a look-up of a row's claim among the names of a jsonb object, which PostgreSQL finds by binary
-// search under every plan. It would search a list from its beginning for each row, unless the statement is planned
-// again with its values.
+// amongClaims writes a condition: the row's claim is a key of the jsonb object of the presented claims. PostgreSQL
+// finds a key by binary search under every plan. It would search an IN list from its beginning for each row, unless it
+// plans the statement again with the values of this execution.
 func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("pg_catalog.jsonb_exists(")
 	w.Presented(of)
@@ -78,9 +78,9 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write(")")
 }
 
-// spellsKey depends on the key's type, because a key that the type can't parse would be an error. Texts are compared
-// by the column's collation, char(n) without trailing blanks, and citext in lower case. An enum has a single spelling;
-// integers and UUIDs have a plain spelling. A key of another type, such as a time, may equal any token's key.
+// spellsKey writes the condition of [guard.Dialect.SpellsKey]. A key that its type can't parse would be an error. So
+// texts are compared by the column's collation, char(n) without trailing blanks and citext in lower case; an enum has
+// one spelling, integers and UUIDs a plain one; and a key of another type, as a time, counts as equal to any token's.
 //
 // Every string must also be valid SQL tokens without its quotes: under another setting for backslashes PostgreSQL may
 // refuse the application's statement, and must still refuse the statement with a guard.
@@ -122,8 +122,8 @@ func presentDelete(w guard.Writer) {
 
 // ledgerCheck calls the function that Setup installs, which takes the name's advisory lock and compares the token with
 // the newest token. The call names the function's schema, if known, and has the declared argument types, so that no
-// other function matches; its argument is the table that the session finds. In a separate subquery the function is
-// called once, whether the ledger has a row for the name or not.
+// other function matches; the last argument is the ledger that the session finds. In a separate subquery the function
+// is called once, whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
 	if home := w.FunctionSchema(); home != "" {
@@ -161,8 +161,8 @@ func ledgerTail(w guard.Writer) {
 	w.Write(")")
 }
 
-// ledgerNewer takes no lock: the statement may still have to wait for rows. Only a newer token in the snapshot is
-// conclusive: an older token may be due to an old snapshot.
+// ledgerNewer writes a query that throws an error if the ledger has a newer token. It takes no lock, because the
+// statement may still have to wait for rows. An older token throws no error, because the snapshot may be old.
 func ledgerNewer(w guard.Writer, token int) {
 	const stored = sqltext.LedgerTable + ".token"
 	w.Write("(SELECT ")
@@ -191,8 +191,8 @@ func claimsCheck(w guard.Writer) {
 	w.Write(" FOR SHARE OF " + guard.ClaimedTable + ") AS held)")
 }
 
-// claimsFirst locks the claimed rows before the statement reads rows, because the check is evaluated once; so the
-// statement may change the claimed rows.
+// claimsFirst writes a condition that reads the check's WITH item, so that the check locks the claimed rows before the
+// statement reads rows. The item is evaluated once; so the statement may change the claimed rows afterwards.
 func claimsFirst(w guard.Writer) {
 	if w.QueryOnly() {
 		claimsCheck(w)

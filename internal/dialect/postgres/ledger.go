@@ -11,8 +11,8 @@ import (
 )
 
 // A PostgreSQL database may have, in addition to the ledger's table, a function that queries the ledger at less cost
-// than a statement, and triggers. The triggers block clients that increase tokens without the name's advisory lock,
-// and refuse to decrease or delete tokens. docs/adr/0015 and docs/adr/0030 have the reasons.
+// than a statement, and triggers. The triggers make each client that increases a token wait for the name's open
+// guarded writes, and refuse to decrease or delete tokens. docs/adr/0015 and docs/adr/0030 have the reasons.
 
 // CreateLedgerFunction creates or updates the function and the triggers for the table fencing_tokens that the search
 // path leads to. It fails, and changes nothing, unless the table is an ordinary table with a unique name that is
@@ -78,9 +78,9 @@ func asCreated(p, body, settings string) string {
 	AND pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())), 'hex') = '{hash}'`)
 }
 
-// FindLedgerFunction returns the schema of the function if a guard can call it: the function belongs to the ledger
-// that the search path leads to; the function and the triggers are as [CreateLedgerFunction] creates them; and the
-// role has the privileges.
+// FindLedgerFunction is a query for the schema of the function if a guard can call it: the function belongs to the
+// ledger that the search path leads to; the function and the triggers are as [CreateLedgerFunction] creates them; and
+// the session's role may use the schema and execute the function.
 var FindLedgerFunction = Qualified(`SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

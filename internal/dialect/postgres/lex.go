@@ -5,7 +5,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Lex is how PostgreSQL reads.
+// Lex has the lexical rules of PostgreSQL.
 //
 // Source: PostgreSQL's src/backend/parser/scan.l and scansup.c; NAMEDATALEN is 64.
 var Lex = lex.NewRules(lex.Rules{

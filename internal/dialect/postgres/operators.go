@@ -95,8 +95,8 @@ func Qualified(statement string) string {
 	return string(b)
 }
 
-// The statements with which a DO block looks into pg_catalog first while it runs. Its variable path has the session's
-// search path. The block finds tables as before, and creates each object with its schema.
+// A DO block of sqlfence stores CurrentPath in its variable path, and runs CatalogueFirst, so that it finds
+// PostgreSQL's operators first, and at its end PathAsBefore. It names the schema of each object that it creates.
 const (
 	CurrentPath    = "pg_catalog.current_setting('search_path')"
 	CatalogueFirst = "PERFORM pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', 'pg_catalog', " +

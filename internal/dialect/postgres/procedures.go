@@ -41,8 +41,9 @@ var ProcedureHashes = map[string]string{
 	"sqlfence_lease_release": "18973897cf68c9b966c4e1eed393306175590f718be7d4e7c5251cc5c52bca1b",
 }
 
-// ProcedureAsCreated is a condition: the function p, in the schema n of the ledger c, is the procedure of its name. A
-// table named with the ledger's schema counts as the table named without a schema.
+// ProcedureAsCreated is a condition: the procedure p, in the schema n of the ledger c, has the hash of its name in
+// [ProcedureHashes]. A body that names sqlfence's tables with the ledger's schema counts as the shipped body, which
+// names them without a schema.
 func ProcedureAsCreated() string {
 	var hashes []string
 	for _, name := range slices.Sorted(maps.Keys(ProcedureHashes)) {

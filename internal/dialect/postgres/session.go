@@ -65,8 +65,8 @@ var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]
 	`( \(([A-Za-z]+ [0-9][^ ()]*-[^ ()]*|Homebrew|Postgres\.app|[0-9a-f]{7,40})\)` +
 	`| - Percona (Distribution|Server for PostgreSQL [0-9.]+))?( on [^ ,]+)?, compiled by .+, (32|64)-bit$`)
 
-// canary: a statement and its transaction start at the same time only outside of a transaction. PostgreSQL quotes the
-// text with all facts in full.
+// canary returns a statement that throws an error with all capabilities in its text, which PostgreSQL quotes in full.
+// In a transaction that inTx doesn't report, now differs from the statement's start, and the statement throws no error.
 func canary(w *session.Wanted, inTx bool) string {
 	unless := ""
 	if !inTx {

@@ -56,7 +56,7 @@ func (text) Cast(t sqltext.Type) string {
 	return ""
 }
 
-// Now: now() would be the start of the transaction, so that a wait of its statement would shorten a lease.
+// Now isn't now(), the start of the transaction: the time for which its statements waited would shorten a lease.
 func (text) Now() string { return "pg_catalog.clock_timestamp()" }
 
 func (d text) After(ticks string) string {
@@ -68,8 +68,8 @@ func Micros(n string) string { return "pg_catalog.mul_d_interval(" + n + ", inte
 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsecond) }
 
-// Micros: the last timestamps exceed a bigint of microseconds. The limit is the highest double that fits a bigint,
-// because before PostgreSQL 14 extract returns a double.
+// Micros limits its result, because the latest timestamps exceed a bigint of microseconds. The limit is the highest
+// double that fits a bigint, because before PostgreSQL 14 extract returns a double.
 func (text) Micros(time string) string {
 	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time +
 		") OPERATOR(pg_catalog.*) 1000000, " +
@@ -130,17 +130,17 @@ const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchro
 // readsCommitted is a condition: each statement sees what was committed before it.
 const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')"
 
-// checksSnapshot returns a condition for a statement that may add the name, an expression of type text, to the ledger
-// above the lower bound. Above READ COMMITTED the statement's snapshot may be older than a Repair that the statement
-// has waited for. An existing name that Repair has increased is then a serialization failure, but a new name would
-// begin too low. So the condition throws [sqltext.OldSnapshot], and the caller must add the name first.
+// checksSnapshot returns a condition for a statement that may add the name, an expression of type text, to the ledger.
+// A name begins above the lower bound, which Repair increases. Above READ COMMITTED the statement's snapshot may be
+// older than a Repair that the statement has waited for. For an existing name this is a serialization failure, but a
+// new name would begin too low. So the condition throws [sqltext.OldSnapshot], and the caller must add the name first.
 func checksSnapshot(name string) string {
 	return "CASE WHEN " + readsCommitted + " THEN true" +
 		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
 		" ELSE " + sqltext.Throw(Text, "'"+sqltext.OldSnapshot+"'", name) + " IS NOT NULL END"
 }
 
-// FindElsewhere: a temporary table belongs to another session, or shadows all other tables.
+// FindElsewhere leaves temporary tables out: each belongs to another session, or shadows all tables of its name.
 func (d text) FindElsewhere(schema, table string) string {
 	other := "NOT pg_catalog.pg_table_is_visible(c.oid)"
 	if schema != "" {
@@ -153,8 +153,8 @@ func (d text) FindElsewhere(schema, table string) string {
 		"" + other + " ORDER BY n.nspname")
 }
 
-// MayChangeSchema: SET SCHEMA is SET search_path. RESET ALL, DISCARD ALL, RESET ROLE and code may change search_path.
-// The schema of the role may be in the path.
+// MayChangeSchema looks for changes of search_path, also by SET SCHEMA, RESET ALL, DISCARD ALL and code, and for
+// changes of the role, because "$user" in the path means the schema of the role.
 func (text) MayChangeSchema(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsDynamically(query) ||
 		mentions(query, "set", "_config") && setsRole.MatchString(query)

@@ -9,8 +9,8 @@ import (
 
 // Grammar is the grammar of SQLite, src/parse.y.
 //
-// It takes a word of its list %fallback ID for a name where the keyword can't stand: a
-// column may be called end, and it is the END of a CASE only behind an operand.
+// SQLite reads a word of its list %fallback ID as a name where the keyword can't stand. For example, a column may be
+// called end, and the word is the END of a CASE only after an operand.
 var Grammar = &lex.Grammar{
 	Lex: Lex,
 

@@ -39,7 +39,7 @@ var Guard = &guard.Dialect{
 	},
 	Protected: guard.Protected{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
 
-	// SQLite has no privileges, and a DELETE carries no proof that a trigger could see.
+	// SQLite has no privileges, and a DELETE can't present a token to a trigger.
 	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file " +
 		"through sqlfence alone",
 
@@ -61,12 +61,12 @@ var Guard = &guard.Dialect{
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: ledgerTail,
 	PresentDelete: func(guard.Writer) {},
 
-	// A short list is quicker. Longer lists make different statements, which SQLite compiles each time.
+	// A short list of claims is quicker than JSON. Lists of other lengths are other statements, which SQLite compiles.
 	ClaimsAtOnce: 17, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
-// amongClaims writes a look-up of a row's claim in a query over a JSON object. SQLite executes the query once, and
-// makes an index of its rows.
+// amongClaims writes a condition: the row's claim is a key of the JSON object of the presented claims. SQLite executes
+// the subquery once, and makes an index of its rows.
 func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.RowsText(of)
 	w.Write(" IN (SELECT json_each.key FROM json_each(")
@@ -74,7 +74,8 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("))")
 }
 
-// spellsKey compares the column itself with the keys: by the column's affinity and collation, and without an error.
+// spellsKey writes the condition of [guard.Dialect.SpellsKey]. It compares the column itself with the tokens' keys, by
+// the column's affinity and collation; in SQLite no comparison is an error.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	w.Write("EXISTS (SELECT 1 FROM json_each(")

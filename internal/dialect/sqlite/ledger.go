@@ -12,9 +12,10 @@ const ledgerState = "CREATE TABLE IF NOT EXISTS " + sqltext.SQLiteLedgerState + 
 	token bigint NOT NULL
 )`
 
-// ledgerTriggers: an upsert fires the INSERT triggers before it finds the row, even if it then updates or ignores the
-// row; only REPLACE inserts. The triggers remember the name as inserted: in a ledger created without sqlfence 'Books'
-// may equal 'books'.
+// ledgerTriggers returns the ledger's triggers. INSERT OR REPLACE of an existing name deletes the row and fires no
+// DELETE trigger. So a trigger before each INSERT stores the row's token in [sqltext.SQLiteLedgerState], and a trigger
+// after it, which an upsert that updates or ignores the row doesn't fire, compares the tokens. The name is stored as
+// inserted: in a ledger created without sqlfence 'Books' may equal 'books'.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(sqlite.Files, "*.sql") }
 
 // issuers has no column for the session, because SQLite has no sessions.

@@ -5,7 +5,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Lex is how SQLite reads.
+// Lex has the lexical rules of SQLite.
 //
 // Source: SQLite's src/tokenize.c.
 var Lex = lex.NewRules(lex.Rules{

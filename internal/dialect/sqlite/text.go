@@ -37,10 +37,9 @@ func (text) Bool(b bool) string {
 // Cast: SQLite goes by the argument itself.
 func (text) Cast(sqltext.Type) string { return "" }
 
-// Now: SQLite keeps the time in whole milliseconds, and julianday('now') is the floating
-// number of days next to it, which is less than 0.03 ms off. Rounded it is the
-// millisecond that SQLite has; cut off it would be the one before in half of all cases,
-// and a lock over by one clock would be alive by the other.
+// Now rounds the time to milliseconds. SQLite keeps whole milliseconds, and julianday('now') is a floating-point number
+// of days, less than 0.03 ms off. Without rounding, half of all times would be one millisecond too early, and a lock
+// that is over by one clock would be alive by the other.
 func (text) Now() string {
 	return "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// unique reads the definitions of a table and its indexes from sqlite_schema. No other connection can change a
-// definition before the statement's transaction ends. Names are compared as SQLite does. The pragmas show what a
-// definition means.
+// unique reads the definitions of a table and its indexes from sqlite_schema, and their meaning from pragmas. No other
+// connection can change a definition between lock and the end of the transaction. Names are compared as SQLite does.
 var unique = &session.Unique{
 	Shape: shape, Detail: func(schema, table string) string {
 		return "json_array(" + shape(schema, table) + " || '', " + kinds(schema, table) + " || '', " +
@@ -39,8 +38,9 @@ func kinds(schema, table string) string {
 		"WHERE schema IN ('temp', " + Text.Text(schema) + "))"
 }
 
-// keyColumns returns the columns of the unique keys, each with the number of its key. An INTEGER PRIMARY KEY has no
-// index. pragma_index_xinfo may look for an index among those of the schema temp first.
+// keyColumns returns the columns of the unique keys, each with the number of its key; an INTEGER PRIMARY KEY, which has
+// no index, has the number -1. A column is odd if the schema temp has an object of the index's name, which
+// pragma_index_xinfo may find instead of the index.
 func keyColumns(schema, table string) string {
 	of := ", " + Text.Text(schema) + ")"
 	indexes, columns := "pragma_index_list("+table+of+" AS i", "pragma_table_xinfo("+table+of+" AS c"

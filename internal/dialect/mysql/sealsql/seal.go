@@ -28,8 +28,8 @@ func Triggers(of *seal.Table) []Trigger {
 		t.trigger("delete", sealDelete)}
 }
 
-// OpenTriggers returns the triggers of an unsealed table, which refuse negative tokens in the fence column: adding a
-// constraint would copy the table, and IGNORE would skip rows.
+// OpenTriggers returns the triggers of an unsealed table, which refuse negative tokens in the fence column. A CHECK
+// constraint would copy the table when it is added, and INSERT IGNORE would silently skip the rows that it refuses.
 func OpenTriggers(of *seal.Table) []Trigger {
 	t := sealed{of}
 	return []Trigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
@@ -175,10 +175,10 @@ const sealRefuse = `
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
 	END IF;`
 
-// sealLedger compares the token with the ledger. It stores the compared token and the ledger's name in session
-// variables for the statement's other rows; a statement may use several ledgers. It stores nothing if the session's
-// clock may stand still, because a later statement would have the same time. With --sysdate-is-now both clocks stand
-// still.
+// sealLedger compares the token with the ledger. For the statement's other rows it stores the statement's time, the
+// token, its name and the ledger's database in a session variable; a statement may use several ledgers. It stores
+// nothing if SET timestamp may have stopped NOW, because a later statement would have the same time and pass without a
+// comparison. With --sysdate-is-now it never stores anything, because SYSDATE is NOW.
 const sealLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}

@@ -371,8 +371,8 @@ BEGIN
 	RETURN NULL;
 END `
 
-// clearedMove clears the move setting, and for statements other than DELETE keeps the DELETE setting, because a DELETE
-// may already have found its rows.
+// clearedMove clears the move setting. For statements other than DELETE it keeps the setting in which a DELETE presents
+// its token, because such a statement may run while a DELETE that has found its rows still deletes them.
 const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
 	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
 		RETURN NULL;
@@ -388,8 +388,8 @@ BEGIN
 		USING ERRCODE = 'FT001';
 END `
 
-// appliedHere is a condition: a subscription's worker applies writes, and their tokens were compared at the origin.
-// The triggers are ENABLE ALWAYS, so setting session_replication_role to replica doesn't disable the triggers.
+// appliedHere is a condition: the session is a subscription's worker, which applies writes with tokens that the origin
+// has compared. The triggers are ENABLE ALWAYS, so setting session_replication_role to replica doesn't disable them.
 const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND " +
 	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
 	"pg_catalog.pg_backend_pid()))"

@@ -135,13 +135,14 @@ const lookVariables = `before pg_catalog.int8;
 const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, ` +
 	`'TopTransactionContext')`
 
-// look finds out whether the setting of the tokens was set at this level of subtransactions, unless the level may be a
-// subtransaction, and stores the tokens. RESET changes the setting to the default of the role, the database or the
-// connection, so a value equal to that default isn't accepted as the transaction's.
+// look sets nested to whether the level may be a subtransaction. If it isn't, look sets found_here to whether the
+// setting of the tokens was set in this transaction, and stores the tokens in sqlfence.taken as the control. RESET
+// changes the setting to the default of the role, the database or the connection, so a value equal to that default
+// isn't accepted as the transaction's.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
-// lookAgain is look for every level, because an ending transaction has the memory contexts of former subtransactions.
-// It uses a separate setting, because the setting of look may already have a stack entry.
+// lookAgain is look without regard to nested, because an ending transaction may still have the memory contexts of
+// former subtransactions. Its control is another setting, because that of look may already have a stack entry.
 var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
