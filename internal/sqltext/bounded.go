@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Bounded is a statement with {floor}, and its variant for the first timeline, for a server that doesn't show its
-// timeline.
+// A Bounded is a statement with {floor}, the lower bound of new tokens. full has the bound of the server's timeline,
+// which began at the last promotion or restore; lower has that of the first one, if the server hides its timeline.
 type Bounded struct{ full, lower, epoch string }
 
 // NewBounded returns the statement of a template, as [Render] writes it. The template must number its arguments.
@@ -27,15 +27,15 @@ func NewBounded(d Dialect, text string, pieces ...Fragments) Bounded {
 // that it can. It is safe for concurrent use.
 type Timelines struct{ unreadable atomic.Bool }
 
-// Send sends f, with the floor if the server's timeline can be read. If f and a query of the epoch alone fail, but f
-// without the floor succeeds, the timeline can't be read; Timelines remembers the result, and found is true once. ask
-// sends a query without arguments.
+// Send sends the full form of f if the server's timeline can be read, otherwise the lower one. If the full form and a
+// query of the timeline alone fail, but the lower form succeeds, the timeline can't be read; Timelines remembers this,
+// and found is true once. ask sends a query without arguments.
 func (t *Timelines) Send(f Bounded, send, ask func(text string) error) (found bool, err error) {
 	if t.unreadable.Load() {
 		return false, send(f.lower)
 	}
 	err = send(f.full)
-	// The codes also have other causes: a missing privilege on the table, or a plan of a changed table in pgx's cache.
+	// The error may have another cause: a missing privilege on the table, or a plan of a changed table in pgx's cache.
 	if !refused(err) || f.full == f.lower || !refused(ask("SELECT "+f.epoch)) {
 		return false, err
 	}

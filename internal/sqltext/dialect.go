@@ -13,8 +13,8 @@ import (
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
-// LowerBoundName is the name of the ledger row with the lower bound of all tokens if tokens have an epoch; see
-// [LowerBound]. Without epochs, and for the start of the first timeline, the row's name is empty.
+// LowerBoundName names the ledger row with the highest token that a deleted name may have had, in a database with
+// timelines (see [Bounded]). In other databases, and for the number that Repair stores, the row's name is empty.
 const LowerBoundName = "sqlfence:floor"
 
 // CreateLedger creates the ledger's table in most databases.
@@ -75,16 +75,16 @@ type Dialect interface {
 	// order of the requests.
 	AdvisoryLock(name string, shared bool) string
 
-	// FindElsewhere is a query for all schemas with one of sqlfence's tables except schema, or, if schema is empty,
-	// except the schema in which the session finds the table. The query is empty if each database file has its own
-	// tables.
+	// FindElsewhere is a query for the other schemas with a table of this name, which is one of sqlfence's: other than
+	// schema or, if schema is empty, than the schema in which the session finds the table. The query is empty if each
+	// database file has its own tables.
 	FindElsewhere(schema, table string) string
 
 	// MayChangeSchema reports whether a statement may change the schema that [Capabilities.FindLedgerSchema] finds.
 	// more is set if the statement does more than read and write rows.
 	MayChangeSchema(query string, more bool) bool
 
-	// PlaceInCatalogue changes catalogue queries for sqlfence's tables to find the tables of schema.
+	// PlaceInCatalogue makes the queries of the catalogue in text find sqlfence's tables in schema.
 	PlaceInCatalogue(schema, text string) string
 
 	// Capabilities returns the database's capabilities and constants.
@@ -109,8 +109,8 @@ type Capabilities struct {
 	// it needs no other privilege.
 	LockPrivilege string
 
-	// Epoch is an expression for the lower bound of the tokens of the server's timeline; empty if the database has no
-	// timelines. See [Bounded].
+	// Epoch is an expression for the number above which the tokens of the server's timeline begin; empty if the
+	// database has no timelines. See [Bounded].
 	Epoch string
 
 	// BuiltIn is the schema prefix of built-in functions and operators, so that an application's operator can't
@@ -152,7 +152,7 @@ const (
 	Bigint              // an integer of 8 bytes
 )
 
-// LowerBound is an expression for the lower bound of all tokens: see [Bounded].
+// LowerBound is an expression for the number above which the first token of a name must be: see [Bounded].
 func LowerBound(d Dialect) string { return lowerBound(d, d.Capabilities().Epoch) }
 
 func lowerBound(d Dialect, epoch string) string {

@@ -50,8 +50,8 @@ func Statements(files fs.FS, name string) (statements []string) {
 	return statements
 }
 
-// ServedToken is the triggers' error for a first token that a deleted row may have had. It has the SQLSTATE of a
-// serialization failure, because a repeated statement sees the floor.
+// ServedToken is the triggers' error for a name's first token if it isn't above the tokens of deleted names. It has the
+// SQLSTATE of a serialization failure, because a repeated Issue sees the lower bound that these tokens have set.
 const ServedToken = "sqlfence: the first token of a name has to be above those of names that were deleted"
 
 // Differs reports whether a trigger of the name has another body than t. found has the

@@ -37,9 +37,9 @@ func OwnsName(name string) bool {
 		strings.IndexByte("_-:", name[len(OwnPrefix)]) >= 0
 }
 
-// ownSettings are the session settings that guards and seals depend on, and that aren't proofs of a client.
-// TriggerSetting makes PostgreSQL fire only triggers that are ENABLE ALWAYS. In the other settings the triggers
-// remember the tokens that they have compared and locked. A name that ends with _ is a prefix.
+// ownSettings are the session settings that guards and seals depend on, except those in which a client presents its
+// tokens. TriggerSetting can make PostgreSQL fire only triggers that are ENABLE ALWAYS. In the other settings the
+// triggers remember the tokens that they have compared and locked. A name that ends with _ is a prefix.
 var ownSettings = []string{TriggerSetting, "sqlfence.seen", "sqlfence.turns", "sqlfence.move_"}
 
 // TriggerSetting is the setting of PostgreSQL that turns triggers off.
@@ -75,8 +75,8 @@ const ComparedVariable = "sqlfence_seen"
 // Objects that a PostgreSQL database may have in addition to the ledger's table: see package
 // internal/dialect/postgres.
 const (
-	// LedgerFunction is the name of the function, in the schema of the ledger. Its number changes with the meaning of
-	// the arguments or of the locks.
+	// LedgerFunction is the name of the function, in the schema of the ledger. A version with another meaning of the
+	// arguments or of the locks gets another number in its name.
 	LedgerFunction = "sqlfence_newest_v2"
 
 	// LedgerTrigger is the name of the trigger for changed rows, and of its function.

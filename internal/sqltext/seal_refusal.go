@@ -8,7 +8,7 @@ import (
 )
 
 // A SealRefusal is the reason for which the triggers of a seal have refused a write. NotSealed is the reason after the
-// seal was removed: what the removal leaves on the table refuses writes that still present a token to the seal.
+// seal was removed: a constraint or triggers remain, and refuse writes that still present a token to the seal.
 type SealRefusal uint8
 
 // The refusals, in the order of their codes.

@@ -23,7 +23,7 @@ func Ticks(d, unit time.Duration) int64 {
 }
 
 // Throw is an expression that throws an error when evaluated, with a text of the parts, which are expressions. A part
-// must depend on the row or the time; otherwise the planner evaluates the expression.
+// must depend on the row or the time; otherwise the planner may evaluate the expression, and the error comes always.
 func Throw(d Dialect, parts ...string) string {
 	before, between, behind := d.Throwing()
 	return before + strings.Join(parts, between) + behind

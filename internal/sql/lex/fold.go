@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// PostgreSQL folds ASCII letters in unquoted words. In a database with a single-byte encoding it also folds the other
-// letters, by the database's locale: in LATIN1, BÜCHER is bücher. A statement doesn't show the encoding.
+// PostgreSQL folds ASCII letters in unquoted words. With a single-byte encoding it also folds other letters, by the
+// locale: BÜCHER is bücher. A statement doesn't show the encoding, so such a word has two possible names.
 //
 // Source: downcase_identifier in PostgreSQL's src/backend/parser/scansup.c.
 
@@ -70,8 +70,8 @@ func hasPrefixFoldRunes(s, name string) bool {
 // FoldsByLocale reports whether [Rules.FoldedByLocale] may find a word in the text.
 func (r *Rules) FoldsByLocale(src string) bool { return r.LocaleFolds.Is() && !isASCII(src) }
 
-// FoldedByLocale returns the name of a word that the database's locale may fold to a different name; ok is false for a
-// token without this doubt.
+// FoldedByLocale returns the name of a word that the database's locale may fold to a different name; ok is false for
+// any other token.
 func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
 	if !r.LocaleFolds.Is() || t.Kind != Word && !r.FoldsQuoted.Is() || isASCII(src[t.Start:t.End]) {
 		return "", false

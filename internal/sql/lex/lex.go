@@ -1,7 +1,6 @@
-// Package lex splits the text of SQL statements into tokens, as a database's own
-// scanner does, and reads and writes names. What differs from database to database is
-// a value, [Rules], one file a database; a text that could be read in two ways is an error. A [Grammar] tells the
-// readers of the tokens which statements a database has.
+// Package lex splits the text of SQL statements into tokens, as a database's own scanner does, and reads and writes
+// names. Each folder of internal/dialect has its database's [Rules] for the splitting, and the [Grammar] of the
+// statements that the database has. A text that could be read in two ways is an error.
 package lex
 
 import (

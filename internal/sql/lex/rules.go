@@ -117,8 +117,8 @@ const (
 	// EscapesInText: in those in apostrophes, as by ANSI_QUOTES.
 	EscapesInText
 
-	// GBK, Big5 and SJIS are added if a second byte is read as in these encodings, and AnyEncoding if the encoding is
-	// unknown.
+	// GBK, Big5 or SJIS is added to one of the above if the session's encoding has characters of two bytes as these
+	// encodings have them, and AnyEncoding if the session's encoding is unknown.
 	GBK         Escapes = 1 << 2
 	Big5        Escapes = 2 << 2
 	SJIS        Escapes = 3 << 2
@@ -153,9 +153,8 @@ func (e Escapes) pair(first, second byte) bool {
 const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_conforming_strings; pass the " +
 	"value as an argument or write E'…'"
 
-// NeedsSCSOn reports whether the database surely refuses the text with
-// standard_conforming_strings off. With the setting off, 'C:\' has no closing quote,
-// so the server would reject the text. Only the standard reading remains.
+// NeedsSCSOn reports whether the database surely refuses the text with standard_conforming_strings off, as it refuses
+// 'C:\', which then has no closing quote. If so, the text can only mean what it means with the setting on.
 func (r *Rules) NeedsSCSOn(src string) bool {
 	_, err := Scan(r, src, EscapesAll|AnyEncoding, nil)
 	return err != nil && err.Kind == Rejected

@@ -17,8 +17,8 @@ type Scanned struct {
 // Offset returns where token i begins, in bytes.
 func (t *Scanned) Offset(i int32) int32 { return t.Tokens[i].Start }
 
-// After returns the offset in bytes after the token before i, at which text is added after a span that ends at i. It is
-// 0 for the first token.
+// After returns the offset in bytes at the end of the token before i. There the caller inserts text that must follow a
+// range with Hi i. The offset is 0 for the first token.
 func (t *Scanned) After(i int32) int32 {
 	if i == 0 {
 		return 0
@@ -37,8 +37,8 @@ func (t *Scanned) Name(i int) (name string, ok bool) {
 	return t.Rules.Name(t.Src, &t.Tokens[min(i, len(t.Tokens)-1)])
 }
 
-// Find calls of for the names among the tokens of s. It returns the first result that isn't negative, and the name's
-// token; or -1.
+// Find calls the function of with each name among the tokens of s, until a result isn't negative. It returns this
+// result and the name's token; or -1 and -1.
 func (t *Scanned) Find(s Range, of func(name string) int) (found int, at int32) {
 	for i := s.Lo; i < s.Hi; i++ {
 		name, ok := t.Rules.Name(t.Src, &t.Tokens[i])
@@ -104,8 +104,7 @@ func (t *Scanned) Spreads(lo, hi int) bool {
 	return false
 }
 
-// FoldsByLocale looks for the first word that the database's locale may fold to a different name, and for which of
-// returns a result of at least 0. It returns this result and the word's token; or -1 and -1.
+// FoldsByLocale is Find for the words that the database's locale may fold to a different name.
 func (t *Scanned) FoldsByLocale(of func(name string) int) (found int, at int32) {
 	if !t.Rules.FoldsByLocale(t.Src) {
 		return -1, -1

@@ -110,8 +110,8 @@ func (s *scanner) depends() string {
 		"blank or quotes before this byte"
 }
 
-// continues moves to the quote that continues the string just closed, a quote after blanks with a newline among them.
-// Otherwise the quote would begin a separate string, which may be read by other rules.
+// continues reports whether the string just closed continues, at a quote after blanks with a newline among them, and
+// moves to this quote. A separate string at this place might be read by other rules for backslashes.
 func (s *scanner) continues() bool {
 	back := s.pos
 	newline := false
