@@ -13,7 +13,7 @@ func (t *Text) Assigns(a Assignment, column string) bool {
 	return false
 }
 
-// PlainValue returns the value of an item of the form column = value, and an empty span for any other item.
+// PlainValue returns the value of an item of the form column = value, and an empty range for any other item.
 func (t *Text) PlainValue(a Assignment) lex.Range {
 	equals := a.Names.Hi
 	if t.grammar.QualifiedSet.Is() && t.Tokens[equals].Is(':') {

@@ -50,8 +50,8 @@ func (t blocks) analyzes() bool {
 	return true
 }
 
-// modifiers skips the words after a verb: all words that TiDB accepts after any verb, because the other servers reserve
-// these words. IGNORE has the meaning of SQLite's OR IGNORE.
+// modifiers skips the words after a verb. It accepts each word after any verb, as TiDB does: MySQL and MariaDB reserve
+// these words, so none is a table's name. IGNORE has the meaning of SQLite's OR IGNORE.
 func (t blocks) modifiers(head *Write, more ...string) {
 	for t.isWord(t.tok(), "low_priority", "high_priority", "delayed", "ignore") || t.isWord(t.tok(), more...) {
 		if t.isWord(t.tok(), "ignore") {
@@ -125,7 +125,8 @@ func (t blocks) mysqlClauses(w *Write) bool {
 	return t.mysqlReturning(w)
 }
 
-// mysqlReturning reads RETURNING to the end. MySQL reads RETURNING as a name, so a clause may follow.
+// mysqlReturning reads RETURNING to the end. In MySQL the word may be a name, and a clause may follow: the write is
+// then unreadable.
 func (t blocks) mysqlReturning(w *Write) bool {
 	if t.returning(w) {
 		t.until("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into")

@@ -103,7 +103,7 @@ func (t blocks) hasWord(word string) bool {
 }
 
 // textAt returns the class of a statement that runs the string after the word at i: Call if the string shows all code
-// that can run.
+// that can run, else Dynamic.
 //
 //	PREPARE name FROM 'text'
 //	EXECUTE IMMEDIATE 'text' [USING ...]
@@ -299,8 +299,8 @@ func (t *Text) CutsErrors() int32 {
 	})
 }
 
-// setsVariable returns the token of a SET that assigns a server variable a value that meets is, or -1. find searches
-// the strings that the statement executes for such a SET.
+// setsVariable returns the token of a SET that assigns a server variable a value for which is returns true, or -1. find
+// searches the strings that the statement executes for such a SET.
 func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *lex.Token) bool) int32 {
 	switch {
 	case !t.grammar.Blocks.Is():

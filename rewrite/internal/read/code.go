@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// Code returns the code that a DO runs, and the token with the code. For a DO without code, which the database refuses,
-// the token is p.Hi. If reason isn't [Readable], the token at can't be read for this reason.
+// Code returns the code that a DO runs, and at, the index of the token with the code. For a DO without code, which the
+// database refuses, at is p.Hi. If reason isn't [advise.Readable], at is the token that can't be read, for this reason.
 //
 //	DO [LANGUAGE name] 'code' [LANGUAGE name]
 func (t *Text) Code(p Part) (code string, at int32, reason advise.Code) {

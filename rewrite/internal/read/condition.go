@@ -47,9 +47,9 @@ func (t *Text) Repeatable(s lex.Range) (parts []lex.Range) {
 	return parts
 }
 
-// mayFail reports whether a part of a condition may raise an error for some rows, as a subquery with two rows does. A
-// part that isn't repeated, and is evaluated later, may exclude these rows. In SQLite ->> fails for a column without
-// JSON, and in PostgreSQL a cast fails for a text that is no number.
+// mayFail reports whether a part of a condition may throw an error for some rows, as a subquery with two rows does.
+// Such a part isn't repeated: alone it would be evaluated even for rows that the other parts exclude. In SQLite ->>
+// fails for a column without JSON, and in PostgreSQL a cast fails for a text that is no number.
 func (t *Text) mayFail(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)

@@ -54,8 +54,8 @@ func (t walker) columnList(ins *Insertion) bool {
 	return ok
 }
 
-// isQueryInBrackets reports whether the next bracket contains a query, not a list of columns. SQLite allows no query in
-// this place, and there a column may be named with. In PostgreSQL a column may be named values.
+// isQueryInBrackets reports whether the next bracket contains a query, not a list of columns. In PostgreSQL a column
+// may be named values, so VALUES must precede a bracket. SQLite allows no query in this place.
 func (t walker) isQueryInBrackets() bool {
 	return t.isWord(t.peek(1), "select", "with", "table") || t.peek(1).Is('(') ||
 		t.isWord(t.peek(1), "values") && t.peek(2).Is('(')
@@ -121,8 +121,8 @@ func (t walker) defaults(ins *Insertion) bool {
 	return true
 }
 
-// addRange appends a span to t.spans, where the spans of the current list begin at first. done of the list's all tokens
-// are read so far, from which addRange estimates the memory to reserve.
+// addRange appends a range to t.ranges, in which the current list begins at first. To estimate the memory to reserve,
+// it takes the number of all tokens of the list, and of those done, that is, read so far.
 func (t walker) addRange(s lex.Range, first, done, all int) {
 	if n := len(t.ranges); n == cap(t.ranges) {
 		t.ranges = lex.More(t.ranges, n-first, done, all)
@@ -183,7 +183,7 @@ func (t walker) query() bool {
 	return true
 }
 
-// withOfRead skips a WITH with only reading parts: reading the target has shown that no part hides a write.
+// withOfRead skips the WITH of an INSERT's query. It looks for no write in there: strays finds each one afterwards.
 func (t walker) withOfRead() bool {
 	t.accept("recursive")
 	for more := true; more; more = t.acceptPunct(',') {
@@ -219,7 +219,7 @@ func (t walker) queryArm() bool {
 	default:
 		t.fail(advise.NotRows, min(t.i, t.stop))
 	}
-	// selection stops at these words in a SELECT without FROM. Elsewhere such a word may be a name.
+	// In a SELECT without FROM, selection has stopped at one of these words. Elsewhere such a word may be a name.
 	if ok && !(t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning")) {
 		t.until("union", "intersect", "except", "on", "returning")
 	}

@@ -62,7 +62,7 @@ func open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 // texts are closed Texts with memory to reuse.
 var texts = sync.Pool{New: func() any { return new(Text) }}
 
-// maxReused is the largest number of tokens, spans and so on for which memory is kept for the next text.
+// maxReused is the largest number of tokens, ranges and so on for which memory is kept for the next text.
 const maxReused = 64 << 10
 
 // Close ends the use of t and of all it has returned.
