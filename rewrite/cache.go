@@ -14,10 +14,10 @@ const (
 
 const slotBytes = 128 // what a slot takes, in bytes, with its place in the map
 
-// cache keeps plans by query text, bounded by the plans' bytes. No library is used, because the root module requires no
-// library for the cache, and because a hit may only cost a lookup under a shared lock. The cache evicts by second
-// chance (clock); a list in order of use would be written at every read. A query is hashed once for all operations. Of
-// two queries with the same hash, the later query isn't cached.
+// cache keeps plans by query text, bounded by the plans' bytes. No library is used, because the root module has few
+// requirements, and because a hit may only cost a lookup under a shared lock. So the cache evicts by second chance
+// (clock): a list in order of use would be written at every read. A query is hashed once for all operations. Of two
+// queries with the same hash, the later query isn't cached.
 type cache struct {
 	seed  maphash.Seed
 	mu    sync.RWMutex

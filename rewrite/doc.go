@@ -26,8 +26,8 @@
 // A guarded statement is applied as a whole, or throws an error and changes nothing. At any isolation level, it throws
 // an error if it reaches a row with a stored token higher than the write's token. With the ledger it also throws an
 // error if the write's token isn't the newest of its name, and with a claim if the row's claim isn't the token's value.
-// If several reasons apply, the error has a token's reason rather than a conflict of serials, and a conflict rather
-// than a lock.
+// If several reasons apply, the error reports a refused token rather than a conflict of serials, and a conflict rather
+// than another user's row lock.
 //
 // A plan with the verdict "guard" is never rendered without its guard: missing values are an error. Equal values always
 // render the same text, so that statement caches work.

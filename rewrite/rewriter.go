@@ -33,7 +33,7 @@ type Rewriter struct {
 // the tables of sqlfence's packages.
 //
 // The rewriter caches the plans of the statements used last: about 4 MiB, or 2,000 or more short statements, for each
-// variant of [Rewriter.PlanFor]. If a statement has more than 64 KiB, or its plan more than 1 MiB, each execution makes
+// kind of [Rewriter.PlanFor]. If a statement has more than 64 KiB, or its plan more than 1 MiB, each execution makes
 // the plan again.
 //
 // The error reports all invalid tables: a table of a dialect that can't be guarded, a table without a name or a rule, a
@@ -46,7 +46,7 @@ func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 	return &Rewriter{r, newPlans()}, nil
 }
 
-// plans are the caches of the variants' plans.
+// plans has a cache for the plans of each kind.
 type plans [guard.PlanKinds]*cache
 
 func newPlans() (p plans) {
@@ -56,11 +56,11 @@ func newPlans() (p plans) {
 	return p
 }
 
-// Plan returns the plan of a statement, without a variant: see [Rewriter.PlanFor].
+// Plan returns the plan of a statement for the plain kind of execution: see [Rewriter.PlanFor].
 func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 
-// PlanFor returns the plan of a statement for a variant. The variant has whether the execution carries a serial,
-// whether it takes rows over, and how the session reads backslashes in strings, if known. If the package fails with a
+// PlanFor returns the plan of a statement for a kind of execution: whether the execution carries a serial, whether it
+// takes rows over, and how the session reads backslashes in strings, if known. If the package fails with a
 // panic, PlanFor refuses the statement instead of ending the program, because a statement may come from anywhere.
 func (r *Rewriter) PlanFor(query string, v guard.PlanKind) (plan *Plan) {
 	defer func() {

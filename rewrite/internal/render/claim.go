@@ -79,8 +79,8 @@ func (w claims) rowsName() {
 	w.write(before, w.rowsKey(), between, w.Dialect.Text(""), behind)
 }
 
-// unproven writes the details in the error for a row without a matching token: the row's claim value, and its key, or
-// NULL. No token names a row with a NULL key, but a token may name an empty key.
+// unproven writes the details in the error for a row without a matching token: the row's claim value, then := and its
+// key, or a colon alone if the key is NULL. No token names a NULL key, but a token may name an empty key.
 func (w claims) unproven() {
 	_, and, _ := w.Dialect.Throwing()
 	w.storedNumber()

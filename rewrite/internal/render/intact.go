@@ -58,8 +58,8 @@ type check struct {
 	// -1.
 	opened []int
 
-	// placeholders is the number of the statement's last placeholder before next, inputs the number of its placeholders
-	// that were counted, and highest the highest number of a placeholder in the rendered text so far.
+	// placeholders is the number of the statement's last placeholder before the token at index next, inputs that of the
+	// last one that passes has compared, and highest the highest number in the rendered text so far.
 	placeholders, inputs, highest int
 }
 
@@ -202,8 +202,8 @@ func (c *check) brackets(found []lex.Token) bool {
 	return true
 }
 
-// passes moves past the given number of the statement's placeholders, and reports whether each placeholder stands for
-// the same argument as before.
+// passes compares the statement's placeholders up to the one with the number inputs, and reports whether each stands
+// for the same argument as before.
 func (c *check) passes(inputs int) bool {
 	if !c.Counts || inputs == c.inputs {
 		return true

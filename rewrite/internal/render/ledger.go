@@ -63,17 +63,19 @@ func (w *writer) checkBefore() {
 // ledgerItems writes the comparison with the ledger in WITH, for the tables of a statement's targets. with is "WITH"
 // before the statement, or "" at the head of the statement's WITH.
 //
-// The UPDATE in WITH changes nothing: its condition is always true or throws an error. If the condition were false
-// nevertheless, a division by zero would throw an error. A data-modifying WITH always runs, and it runs after the main
-// statement has taken its row locks. The check's FOR SHARE reads the newest token whatever the snapshot, and blocks the
-// next token until this transaction ends.
+// The check is true or throws an error. It stands, negated, in the condition of an UPDATE of the ledger's row, so the
+// UPDATE changes nothing; if the check were false nevertheless, the UPDATE would throw an error for a division by zero.
+// A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. The check calls the
+// function [sqltext.LedgerFunction]. The function locks the name until this transaction ends, so that no newer token is
+// issued, and then reads the newest token: by a query with a new snapshot or, above READ COMMITTED, FOR SHARE, which is
+// a serialization failure if the token has changed since the transaction's snapshot.
 //
 // PostgreSQL evaluates the last item first. So the items stand in the reverse order of the tokens, and the ledger's
 // advisory locks are taken in the order of the tokens' names. An Issue of several tokens takes the locks in the same
 // order, so that the statement and the Issue don't deadlock.
 //
-// If a rule must query the ledger before it throws its own error, the ledger's check is a separate WITH item, which
-// PostgreSQL evaluates once, when it is first used.
+// If a rule must query the ledger before it throws its own error, the check is a separate WITH item, which PostgreSQL
+// evaluates once, when the rule or the UPDATE first reads it.
 func (w *writer) ledgerItems(with string, targets []Written) {
 	separator := with
 	for table := len(w.Plan.Tables) - 1; table >= 0; table-- {

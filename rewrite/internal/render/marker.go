@@ -17,10 +17,10 @@ import (
 // applies the whole statement or nothing. The error contains the reason as a marker: sqlfence:nonce:kind:number:detail.
 // A marker is never NULL, because NULL would throw no error.
 //
-// Other errors quote values, which users write. So a marker counts only in an error with the code that [sqltext.Raise]
+// Other errors quote values, which users write. So a marker counts only in an error with the code that [sqltext.Throw]
 // causes, and with the rewriter's nonce: 80 random bits, which no stored data of the application contains. The errors
-// of an unknown driver have no readable code, so that the nonce alone decides: without the refusal the application
-// would repeat a stale write.
+// of an unknown driver have no readable code. There the nonce alone decides, because without the refusal's type the
+// application would repeat a stale write.
 
 // The checks of claims use separate kinds in their errors. ReadMarker translates them to the kinds of package guard.
 const (
@@ -37,7 +37,7 @@ func (w *writer) throw(kind guard.Kind, number int, detail ...string) {
 	w.throwDetail(kind, number, func() { w.write(detail...) })
 }
 
-// throwDetail is raise, but a function writes the SQL of the detail.
+// throwDetail is throw, but a function writes the SQL of the detail.
 func (w *writer) throwDetail(kind guard.Kind, number int, detail func()) {
 	before, between, behind := w.Dialect.Throwing()
 	w.write(before, "'"+markerPrefix, w.Nonce, ":", string(kind), ":")
@@ -49,7 +49,7 @@ func (w *writer) throwDetail(kind guard.Kind, number int, detail func()) {
 
 const markerPrefix = "sqlfence:"
 
-// throwCondition writes raise's expression as a condition. The condition is false if the expression yields NULL instead
+// throwCondition writes throw's expression as a condition. The condition is false if the expression yields NULL instead
 // of throwing an error.
 func (w *writer) throwCondition(kind guard.Kind, number int, detail ...string) {
 	w.throw(kind, number, detail...)

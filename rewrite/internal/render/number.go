@@ -91,7 +91,7 @@ func (w *writer) throwNoInteger() {
 	w.throw(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }
 
-// storedNumber writes the row's number, which is never NULL. A negative number was written for a missing seal, and
+// storedNumber writes the row's number, 0 for NULL. A negative number was written for a seal that was missing, and
 // counts by its absolute value.
 func (w *writer) storedNumber() { w.write(w.storedText()) }
 

@@ -51,7 +51,7 @@ func (n *numbering) add(a Arg) int {
 	return a.Number
 }
 
-// own returns the new number of the statement's argument that had the number was in the source.
+// own returns the number, in the rendered text, of the statement's argument with the number was in the source.
 func (n *numbering) own(was int) int {
 	return was + sort.Search(len(n.added), func(i int) bool { return n.added[i].Number-i > was })
 }
@@ -72,13 +72,12 @@ type Bare struct {
 // NoBare is the index of a part without bare placeholders.
 const NoBare = -1
 
-// manyRepeated is the highest number of repeated placeholders that get the numbers of the originals. SQLite searches
-// the preceding numbers for each numbered placeholder. Above manyRepeated, placeholders stay bare, and the values are
-// passed once more.
+// manyRepeated is the most repeated placeholders of a text that get the numbers of the originals. More stay bare, and
+// their values are passed once more, because SQLite searches all preceding numbers for each numbered placeholder.
 const manyRepeated = 16
 
-// manyNumbered is the highest number of placeholders that get numbers if there is no room to pass their values once
-// more: SQLite takes a second for 16,000. A larger part isn't repeated, so that no index is used for the part.
+// manyNumbered is the most repeated placeholders that get numbers if the statement has no room for their values once
+// more: SQLite takes a second for 16,000. A condition with more isn't repeated, so the database uses no index for it.
 const manyNumbered = 1024
 
 // repeat writes a repeated part, with the same arguments.

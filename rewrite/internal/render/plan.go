@@ -18,7 +18,7 @@ type Plan struct {
 	Refusal guard.Refusal // the reason, if Verdict is "refuse"
 
 	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The statement must be
-	// refused for the reason [sqltext.UnseenSetting] unless [sqltext.IsApplicationSetting] knows each named setting.
+	// refused for the reason [sqltext.DynamicSetting] unless each value is an [sqltext.IsApplicationSetting].
 	Settings []int
 
 	// The other fields are set if Verdict is "guard".
@@ -40,11 +40,11 @@ type Plan struct {
 	Params bool
 
 	// Serial and Locks report whether one of the Tables has a serial column or a lock. Tokenless reports whether one of
-	// the Tables is [Table.Tokenless], so that the statement is guarded even without tokens.
+	// the Tables is [guard.Table.Tokenless], so that the statement is guarded even without tokens.
 	Serial, Locks, Tokenless bool
 
-	// Aborts reports whether the guard adds OR ABORT: a broken
-	// constraint then undoes the statement, even if SQLite's table declares otherwise.
+	// Aborts reports whether the guard adds OR ABORT: a broken constraint then undoes the statement, even if SQLite's
+	// table declares otherwise.
 	Aborts bool
 
 	// Versioned reports whether the statement throws an error for a row with a serial other than [Values.Serial]. If

@@ -12,9 +12,9 @@ import (
 )
 
 // Default returns the statement with its guard for the usual values, before the values are known: one token, passed as
-// an argument, for each table that is [Table.Fenced], and none for a table with claims if the statement needs none.
-// [Plan.Render] returns the same statement for such values. The error is Render's, or reports that the values can't be
-// arguments (see [Plan.Params]).
+// an argument, for each table that is [guard.Table.Fenced], and none for a table with claims if the statement needs
+// none. [Plan.Render] returns the same statement for such values. The error is Render's, or reports that the values
+// can't be arguments (see [Plan.Params]).
 func (p *Plan) Default() (sql string, args []Arg, err error) {
 	switch {
 	case p.Verdict != guard.Guard:
@@ -162,8 +162,8 @@ func (p *Plan) isDefault(v *Values) bool {
 // needsNone reports whether the default form needs no token for the plan's table i.
 func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
 
-// presentsAlways reports whether the default form serves any number of tokens, which must be the claims of the rows of
-// a single table. With several tables a refusal has the number of the token, and a seal gets each token.
+// presentsAlways reports whether the default form serves any number of tokens: if they are claims of a single table's
+// rows. With several tables the SQL has the numbers of tokens for the errors, and with a seal it has each token.
 func (p *Plan) presentsAlways() bool {
 	if len(p.Tables) != 1 || !p.Source.Dialect.presentsAtOnce(1) {
 		return false
@@ -191,19 +191,19 @@ type Source struct {
 	Replacement *Replacement        // for a REPLACE that checks the rows that it deletes; else nil
 	unique      *session.UniqueKeys // unique keys of the REPLACE's table; nil if they are unknown
 
-	// Counts is set if the placeholders of src have no numbers, so that the number of each is 1 more than the last.
+	// Counts is set if the placeholders of Src have no numbers, so that the database counts them from left to right.
 	Counts bool
 
-	Comments bool // some of the words of src are put into comments
+	Comments bool // some of the words of Src are put into comments
 
 	// TakesOver is set if an UPDATE that doesn't assign the claim takes rows over: the guard increments the claim.
 	// Otherwise such an UPDATE must present the claim.
 	TakesOver bool
 
-	// NeedsSCSOn is set if PostgreSQL runs src only under standard_conforming_strings = on. The rendered text must keep
+	// NeedsSCSOn is set if PostgreSQL runs Src only under standard_conforming_strings = on. The rendered text must keep
 	// this property.
 	NeedsSCSOn bool
-	Escapes    lex.Escapes // how the string literals of src were read
+	Escapes    lex.Escapes // how the string literals of Src were read
 }
 
 // LedgerQuery returns a query without arguments that throws an error, with the guard's markers, if the ledger refuses a

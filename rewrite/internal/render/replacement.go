@@ -11,8 +11,8 @@ import (
 
 // REPLACE deletes each row that shares a unique key with a new row, whatever the deleted row's token. So the fence
 // column of a new row gets an expression that first reads the conflicting rows, and checks them as a DELETE would. The
-// statement doesn't show the table's unique keys, so the caller queries the database for the keys. Before anything
-// else, the guard compares the table's shape, which the keys belong to.
+// statement doesn't show the table's unique keys, so the caller queries the database for the keys. If the definitions
+// of the table and its indexes have changed since then, the guard throws an error before anything else.
 
 // A Replacement holds the values that a REPLACE gives the columns of its rows.
 type Replacement struct {

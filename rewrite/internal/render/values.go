@@ -37,20 +37,20 @@ type Values struct {
 // TableValues are the tokens for the writes to one table.
 type TableValues struct {
 	// Tokens holds one token, or one for each row with Key or ClaimOf. Tokens is empty for an Unfenced table, and for a
-	// table without [Table.Fenced].
+	// table that isn't [guard.Table.Fenced].
 	Tokens []Token
 
 	// Unfenced means that this execution's writes to a fenced table are compared with no token. In a table with Claim,
 	// all targets must then be Free.
 	Unfenced bool
 
-	// Unsealed means that the write presents no token to the seal of a [Table.Sealed] table, because the database isn't
+	// Unsealed means that the write presents no token to the seal of a table with Sealed, because the database isn't
 	// known to have the seal, and without the seal would store a negative token.
 	Unsealed bool
 
 	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that
-	// covers the row. Rows can be nil for a table with one token. In a table with [Table.UnfencedInserts], -1 means a
-	// row without a token.
+	// covers the row. Rows can be nil for a table with one token. In a table with UnfencedInserts, -1 means a row
+	// without a token.
 	Rows []int
 }
 

@@ -8,8 +8,8 @@ import (
 
 // If the ledger is checked only after the statement has locked its rows, a stale holder first gets the error of a
 // constraint that its row breaks. So the ledger is also checked before the first row, by a query without a lock. The
-// query raises if the snapshot has a newer token, and accepts any other token. The early check only improves the error
-// message. If there is no place for the early check, Plan.ChecksLate is set.
+// query throws an error if the snapshot has a newer token, and accepts any other token. The early check only improves
+// the error message. If there is no place for the early check, Plan.ChecksLate is set.
 
 // checksTwice reports whether the ledger is checked before the target's first row, and again at the end.
 func (p writing) checksTwice() bool {

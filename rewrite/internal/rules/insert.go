@@ -348,7 +348,7 @@ func (p inserting) ledgerAfter(at int32) {
 }
 
 // defaultValues replaces DEFAULT VALUES, at a token, with a row of only the rules' values. The words DEFAULT VALUES
-// stay, in comments. If no rule adds a value, the row gets NULL for its number, which means the next free number.
+// stay, in comments. If no rule adds a value, the row gets NULL for its _rowid_, which means the next free row number.
 func (p inserting) defaultValues(token int32) {
 	first, firstRule := added{}, 0 // preferably a column that is added in every form of the guard
 	p.eachAdded(func(r int, a added) {

@@ -58,9 +58,9 @@ func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 	return false
 }
 
-// checkJoined makes rules check the target's rows in a DELETE of joined tables, if the rows meet the WHERE and the
-// joins. The check is a subquery. Otherwise the servers would replace a column with another column that the conditions
-// make equal, and check a row before the row is joined.
+// checkJoined adds the rules' check to a DELETE of joined tables, for the target's rows that meet the WHERE and the
+// conditions of the joins. These conditions stand in a subquery before the check. Without the subquery the servers
+// would replace a column with another column that the conditions make equal, and check a row before the row is joined.
 func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	c, at := w.Where, p.After(w.Where.Hi)
 	switch {

@@ -15,8 +15,8 @@ import (
 // for a row, the row is out of scope.
 type key struct{ addsNothing }
 
-// assigned records the position of a value that an item of a SET list assigns to the key. A value other than the row's
-// key would move the row out of its token's scope, so the guard must be able to compare the value with the key.
+// assigned refuses an item of a SET list that may assign the row another key, which would move the row out of its
+// token's scope. The item may assign the key to itself, or a value that the guard can compare with the row's key.
 func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
@@ -56,9 +56,9 @@ func (p writing) returnedKey(value lex.Range) (inside lex.Range, returned bool) 
 	return lex.Range{Lo: open + 1, Hi: value.Hi - 1}, true
 }
 
-// isColumn reports whether an item's value is read as a column. SQLite reads a text as a name only where no value may
-// stand. A word such as user or default is a column only if the word could be assigned without quotes, and could name a
-// table. SQLite's current_date never is a column.
+// isColumn reports whether an item's value, one token, is read as a column. SQLite reads a string as a name only where
+// no value may stand. A word such as user or default may be a keyword: it counts as a column only if the item assigns
+// the column without quotes as well. SQLite's current_date never is a column.
 func (p writing) isColumn(token int32, a *read.Assignment) bool {
 	switch p.Tokens[token].Kind {
 	case lex.Quoted:

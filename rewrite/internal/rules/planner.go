@@ -41,7 +41,7 @@ type planner struct {
 	insertion insertion // the columns of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // EXPLAIN runs a statement of the text
 	comments  bool      // the guard puts words of the statement into comments
-	apart     bool      // a statement of the text may share the text with no guarded statement
+	apart     bool      // a statement of the text can't share the text with a guarded statement
 }
 
 // maxRead is the largest statement in bytes that is read.
@@ -223,9 +223,9 @@ func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) 
 		Target: int32(p.target.index), Rules: rules, Text: s})
 }
 
-// conditional matches a comment that servers from some version on execute, if no word in the comment can end the
-// comment early. Some servers read the sixth digit as part of the version, other servers as the first digit of the
-// code.
+// conditional matches a comment that servers execute from some version on. It matches only names, numbers, plain
+// strings and a few signs, and no slash, so all servers find the same end of the comment. Some servers read the sixth
+// digit as part of the version, other servers as the first digit of the code.
 var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\d?)` +
 	"([\\s,=()@+<>](?:[\\w\\s,.=()@*+<>%]|'[\\w\\s,.:%+]*'|`\\w*`)*)" + `(\*/)`)
 
@@ -252,8 +252,8 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 // rows and of reads. Any other statement may hold semicolons, as CREATE TRIGGER does, or begin or end a transaction.
 // The text can't have arguments, because drivers assign arguments to the statements of a text in different ways.
 
-// isTogether records whether the statement may share a text with a guarded statement, and refuses the text if a guarded
-// statement shares it with a statement that it can't share it with.
+// isTogether refuses a text of several statements that writes to a registered table, if one of its statements can't
+// share a text with a guarded statement. apart records this for the statements read so far.
 func (p *planner) isTogether(count int) bool {
 	p.apart = p.apart || !p.writesOrReads()
 	switch {

@@ -19,8 +19,8 @@ var precedence = [...]rule{
 	render.RuleSealed:   sealed{},
 }
 
-// A rule is one way of guarding a table. The methods with a planner decide about a part of the planned write, and
-// return false, after a refusal, if the part can't be guarded. The rule's [ruleText] writes its SQL.
+// A rule is one way of guarding a table. assigned and inserted decide about a part of the planned write, and return
+// false, after a refusal, if the part can't be guarded. The rule's ruleText in package render writes its SQL.
 type rule interface {
 	// adds returns the column that the rule adds to the rows of an INSERT; its zero value if the rule adds no column.
 	adds(t *render.Registered) added

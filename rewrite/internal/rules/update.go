@@ -9,8 +9,8 @@ import (
 
 // update plans an UPDATE.
 //
-// Under OR FAIL, SQLite keeps the rows that were changed before a constraint failed; these rows have their tokens. An
-// error that a guard throws undoes the whole statement.
+// UPDATE OR FAIL is allowed. If a constraint fails, SQLite keeps the rows that were changed before; the guard has
+// checked these rows. An error that a guard throws undoes the whole statement.
 func (p writing) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, advise.UpdateOr, p.TokenText(w.OrAt))
