@@ -59,8 +59,8 @@ const DynamicSetting = "it may change a setting that its text doesn't show, such
 	"firing; write the name of the setting as a constant, or pass one with a dot as an argument; or run it under " +
 	"Bypass"
 
-// IsApplicationSetting reports whether a PostgreSQL setting belongs to the application, so that no guard depends on
-// it: its name contains a dot, and doesn't begin with "sqlfence.".
+// IsApplicationSetting reports whether a PostgreSQL setting belongs to the application, so that no guard depends on it:
+// its name has a dot, consists of letters, digits, _ and dots, and doesn't begin with "sqlfence.".
 func IsApplicationSetting(name string) bool {
 	plain := func(r rune) bool {
 		return r == '.' || r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'

@@ -53,6 +53,6 @@ func Convert(expression string, t Type) string {
 	return expression
 }
 
-// OldSnapshot is the error text of PostgreSQL's fragment {seen name} if the statement's snapshot may be older than the
-// name that the statement adds.
+// OldSnapshot is the error text of PostgreSQL's fragment {seen name} if the name is new, and the statement's snapshot
+// may be older than the last Repair.
 var OldSnapshot = NewMarker("unseen")

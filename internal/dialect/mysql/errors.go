@@ -35,8 +35,8 @@ func isResponse(err error) bool {
 // the error of a Galera node outside of the majority, and may be after any error that reports no rollback.
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
-// endsTx reports whether a statement may commit the open transaction: DDL does, and so do most statements that
-// keepingTx doesn't list. CALL and EXECUTE may run such a statement.
+// endsTx reports whether a statement may commit the open transaction, as DDL does: it may unless its first word is one
+// of keepingTx, or setEndsTx or analyzes decides. CALL and EXECUTE aren't in keepingTx, because they may run DDL.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
 	if isMultiStatement(query) {
@@ -126,7 +126,8 @@ var keepingTx = []string{"select", "insert", "update", "delete", "replace", "wit
 func choosesKey(key string) bool { return key == "0" || key == "" }
 
 // leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue. A deadlock
-// and some other errors roll the transaction back; errors about a missing column, table or privilege don't.
+// and some other errors roll the transaction back. In a transaction only a guard's error, and errors about a missing
+// column, table or privilege, are known not to.
 func leftNothing(f dberr.Failure) bool {
 	if f.ByGuard {
 		return true

@@ -40,5 +40,5 @@ func hasOtherWriters(variable, value string) bool {
 }
 
 // nodeNotReady is the error number of a Galera node outside of its group's majority. Such a node executes nothing, not
-// even a ROLLBACK, and keeps its sessions.
+// even a ROLLBACK, and keeps its sessions, so that a transaction stays open.
 const nodeNotReady = 1047

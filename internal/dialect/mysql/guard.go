@@ -137,8 +137,8 @@ func spellsKey(w guard.Writer) {
 }
 
 // presentDelete writes an assignment that stores the presented tokens in a session variable. The variable outlives the
-// statement, so its value contains NOW, the statement's start, which triggers see as well. The condition is LENGTH() >
-// 0, because MySQL doesn't evaluate CONCAT() IS NOT NULL: only under a strict sql_mode CONCAT can be NULL.
+// statement, so its value contains NOW, the statement's start; triggers accept it only in a statement with this start.
+// The condition is LENGTH() > 0, because MySQL may leave CONCAT() IS NOT NULL out as always true.
 func presentDelete(w guard.Writer) {
 	w.Write("LENGTH(@" + sqltext.DeleteTokenVariable + " := CONCAT(")
 	w.Write(Text.Text(w.Table() + ":"))

@@ -186,8 +186,8 @@ func readRow(w *session.Wanted, row []string) {
 	}
 }
 
-// readModes reads the modes of sql_mode. With SIMULTANEOUS_ASSIGNMENT MariaDB stores the first of two values for a
-// column, and crashes with three. In an UPDATE two values are an error.
+// readModes reads the modes of sql_mode. Under SIMULTANEOUS_ASSIGNMENT no guard may assign a column twice: MariaDB
+// stores the first of two values, and crashes with three, and in an UPDATE two values are an error.
 func readModes(f *session.Capabilities, modes []string) {
 	f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 	f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")

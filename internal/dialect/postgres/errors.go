@@ -27,9 +27,9 @@ func isResponse(err error) bool {
 	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }
 
-// leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue. Without a
-// savepoint this is so outside of a transaction if the server reports an error; an error without a code may be the
-// driver's, about an unreadable response.
+// leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue: if there
+// was a savepoint, or outside of a transaction if the error has a code of the server. An error without a code may be
+// the driver's, about an unreadable response.
 func leftNothing(f dberr.Failure) bool {
 	return f.Saved || !f.InTx && dberr.SQLState(f.Err) != ""
 }

@@ -176,8 +176,8 @@ func ledgerNewer(w guard.Writer, token int) {
 	w.Write(")")
 }
 
-// claimsCheck compares the rows that it has locked, as ledgerCheck does. It takes no advisory lock: only workers with
-// these claims share the row lock, too few to delay a takeover for ever.
+// claimsCheck locks the claimed rows, and then compares them. Unlike ledgerCheck it takes no advisory lock: only
+// workers with these claims share the row lock, too few to delay a takeover for ever.
 func claimsCheck(w guard.Writer) {
 	row := w.Claimed()
 	w.Write("(SELECT ")

@@ -16,8 +16,8 @@ import (
 
 // CreateLedgerFunction creates or updates the function and the triggers for the table fencing_tokens that the search
 // path leads to. It fails, and changes nothing, unless the table is an ordinary table with a unique name that is
-// compared byte by byte, and the role has the privileges of the table's owner. The file's functions are templates for
-// format, with the ledger's schema and the ledger's qualified name.
+// compared byte by byte, and the role has the privileges of the table's owner. The functions in the file are templates
+// for PostgreSQL's format, which fills in the ledger's schema and the ledger's qualified name.
 var CreateLedgerFunction = sqltext.Statements(postgres.Files, "00004_ledger_function.up.sql")[0]
 
 // LedgerFunctionIsNamed is a condition: guards call the function p, in the schema n.

@@ -13,8 +13,8 @@ import (
 const dynamicText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 	"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 
-// protectedSetting returns the setting's name if token i names a setting that statements must not change: as an
-// identifier, quoted or not, or as a string.
+// protectedSetting returns the setting's name if token i names a setting that only sqlfence may change (see
+// [sqltext.OwnsSetting]). The token may be an identifier, quoted or not, or a string.
 func protectedSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {

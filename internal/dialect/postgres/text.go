@@ -15,10 +15,10 @@ import (
 // Text builds SQL for PostgreSQL. Functions are named with their schema, so that no function in the search path
 // shadows them.
 //
-// In addition to the fragments of every dialect, PostgreSQL's statements have {durable}, {turn name}, {try name},
-// {share name}, {seen name} and {holds number}. {try name} takes the name's advisory lock if it is free, and is true
-// then. {share name} takes the lock shared if no session holds or awaits the exclusive lock, and is true then. {holds
-// number} is true if this session holds the lock of the session of ephemeral leases with that number.
+// In addition to the fragments of every dialect, PostgreSQL's statements have {durable} and {seen name}, see durable
+// and checksSnapshot. {turn name} takes the name's advisory lock. {try name} takes it if it is free, and is true then.
+// {share name} takes it shared if no session holds or awaits it exclusively, and is true then. {holds number} is true
+// if this session holds the advisory lock with the number, that of a session of ephemeral leases.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
@@ -108,9 +108,9 @@ func LockNumber(name string) string {
 	return "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0)"
 }
 
-// epoch has a different value on each timeline of the server, which begins at a promotion or at the end of a restore.
-// A timeline has 10^10 tokens. After the first timeline, epoch increases with the clock, because two standbys that are
-// promoted one after the other from the same past have the same timeline: docs/adr/0031.
+// epoch is the number above which the tokens of the server's timeline begin. A timeline begins at a promotion or at the
+// end of a restore, and has room for 10^10 tokens. After the first timeline, epoch increases with the clock, because
+// two standbys that are promoted one after the other from the same past have the same timeline: docs/adr/0031.
 //
 // The timeline is the first eight hexadecimal digits of the current WAL file's name. The bound keeps the product
 // within a bigint, at the highest token. After the first timeline, the tenths of seconds from 2026 to the statement's

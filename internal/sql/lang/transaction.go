@@ -70,7 +70,7 @@ const (
 )
 
 // TxControls returns the statements of query about savepoints and transactions, in their order. For an unreadable text
-// it returns a ROLLBACK TO without a name.
+// it returns a ROLLBACK TO without a name, so that the caller takes the lock of a Hold for lost.
 func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 	t, _, ok := scan(d, query)
 	if !ok {

@@ -53,7 +53,7 @@ func hasStrayDollar(text string) bool {
 	return false
 }
 
-// inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1; dollars tells whether
+// inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1. dollars reports whether
 // the scanner knows dollar quotes.
 func (r *Rules) inlinedAt(s string, i int, dollars bool) int {
 	for i < len(s) {

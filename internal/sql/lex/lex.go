@@ -330,8 +330,8 @@ func (s *scanner) single() {
 	*s.add() = Token{Kind: Punct, Char: c, Start: start, End: start + 1}
 }
 
-// members reads list members that consist of digits, or of a placeholder with its number, each with the comma after the
-// member. At any other token, members stops.
+// members is a shortcut for long lists: it reads members that consist of digits, or of a placeholder with its number,
+// each with the comma after the member, and stops at any other token.
 func (s *scanner) members() {
 	src, toks := s.src, s.toks
 	for len(toks)+2 <= cap(toks) {

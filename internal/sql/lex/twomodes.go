@@ -52,8 +52,8 @@ func (s *scanner) codeComment() *Error {
 	return nil
 }
 
-// sets reports whether a hint may set a variable with this string in its name, as SET_VAR(timestamp = x) does, which
-// changes the statement's time.
+// sets reports whether a hint may set, for its statement, a variable with this string in its name, as SET_VAR(timestamp
+// = x) does.
 func sets(hint, variable string) bool {
 	hint = strings.ToLower(hint)
 	return strings.Contains(hint, "set_var") && strings.Contains(hint, variable)

@@ -58,8 +58,8 @@ func (s *scanner) word() *Error {
 }
 
 // endsNumber reports whether every server reads the word from start to end, right after digits, as the rest of a
-// number: 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers were read whole before. Some servers read any other word, as in
-// 4WHERE or 4e0WHERE, as a separate word, and the other servers reject the text.
+// number: 1e5, 1e-5, 0x1F or 1_000. (For MySQL, numberEnd has read the whole number.) Some servers read any other word,
+// as in 4WHERE or 4e0WHERE, as a separate word, and the other servers reject the text.
 func (s *scanner) endsNumber(digits *Token, start, end int) bool {
 	if s.rules.DigitNames.Is() {
 		return false

@@ -245,7 +245,7 @@ func finds(g *lex.Grammar, src string, find func(*Text) int32) bool {
 var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "binary"}
 
 // changesCharset returns the token of a SET that may change the encoding of the following statements, so that the
-// server would read other names; or -1.
+// server would read other names in them than this package; or -1.
 //
 //	SET NAMES x | SET {CHARACTER SET | CHARSET} x | SET [SESSION] character_set_client = x
 func (t *Text) changesCharset() int32 {

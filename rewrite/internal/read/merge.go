@@ -47,8 +47,8 @@ func (t walker) merges(w *Write) bool {
 
 // arm reads one arm, starting after WHEN.
 //
-// PostgreSQL refuses an unreachable arm, which follows an arm of the same kind without a condition. Adding a condition
-// would hide this error.
+// PostgreSQL refuses an unreachable arm, which follows an arm of the same kind without a condition. A guard's condition
+// would hide this error, so this method refuses the arm.
 func (t walker) arm(a *Arm, always *[3]bool) bool {
 	if t.accept("not") {
 		a.Kind = NotMatched

@@ -64,7 +64,7 @@ type check struct {
 }
 
 // growsTogether reports whether the fragment at an offset would change the token that ends there: both would be read as
-// one token. In MySQL two minus signs begin a comment if a blank follows.
+// one token, or in MySQL as a comment, which two minus signs begin if a blank follows.
 func (c *check) growsTogether(at, lo int32) bool {
 	return joins(c.Src[at-1], c.text[lo]) || strings.HasSuffix(c.Src[:at], "--")
 }

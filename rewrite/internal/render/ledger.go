@@ -166,12 +166,12 @@ func (w *writer) ledgerItem(token int) {
 	w.b.Int(int64(token))
 }
 
-// throwAfterLedger writes an expression that checks the ledger, and then throws an error with the table's marker and
-// the value of a column among the details. If the ledger's check stands in WHERE, it has already run.
+// throwAfterLedger writes an expression that checks the ledger, and then throws an error with the table's number and
+// the details in its marker. If the ledger's check stands in WHERE, it has already run.
 //
-// The query of the ledger must depend on the row. Otherwise PostgreSQL would evaluate the query whenever a row has
-// changed while the statement waited for the row, even if no error is thrown, and would hold the ledger's advisory lock
-// while waiting for other rows.
+// The query of the ledger reads column, so that it depends on the row. Otherwise PostgreSQL would evaluate the query
+// whenever a row has changed while the statement waited for the row, even if no error is thrown, and would hold the
+// ledger's advisory lock while waiting for other rows.
 func (w *writer) throwAfterLedger(kind guard.Kind, column string, detail ...string) {
 	if w.Dialect.LedgerInWhere() || !w.refuses(SetOf(RuleLedger)) {
 		w.throw(kind, w.table, detail...)

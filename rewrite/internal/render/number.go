@@ -139,8 +139,8 @@ func (w numbers) comparesTaken() bool {
 	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }
 
-// throwFor writes an expression that throws an error with the table's marker for a rule that no check covers, after the
-// checks of all preceding rules.
+// throwFor writes the expression of throwAfterLedger for a rule that no check covers, after the checks of all preceding
+// rules.
 func (w numbers) throwFor(r int, kind guard.Kind, column string, detail ...string) {
 	before := upTo(r-1) &^ SetOf(RuleLedger)
 	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were checked before the first assignment

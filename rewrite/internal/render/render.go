@@ -110,8 +110,8 @@ func (p *Plan) hasRoomForRepeats() bool {
 
 // Render returns the statement with its guard, and the arguments to pass among the statement's arguments, in the order
 // of their numbers. The caller must not change the arguments. All of the user's bytes stay, in their order; text is
-// only inserted. If the database can't take that many arguments, the values are written into the text; arguments may
-// still be passed Again.
+// only inserted. If the database can't take that many arguments, the values are written into the text, and only
+// arguments with [Arg.Again] may be left.
 //
 // Render never returns a statement without its guard. It returns an error for a plan without the verdict "guard", and
 // for incomplete values. If these values would make the text ambiguous, the error is a refusal.

@@ -232,8 +232,8 @@ func (a Arg) Value(v *Values) any {
 }
 
 // presented returns the tokens' claims as the names of a JSON object, in which the databases look up a claim without
-// reading the whole object. named adds the keys, as rowsName writes them, with the tokens' values. It also adds the
-// plain spellings of keys with another spelling, followed by a number sign.
+// reading the whole object. named adds the keys, each with a colon, as names of the tokens' values. It also adds the
+// plain spelling of a key with another spelling, with a colon and a number sign.
 func presented(tokens []Token, named bool) string {
 	b := make([]byte, 0, 48*len(tokens)+2)
 	for i := range tokens {

@@ -127,8 +127,8 @@ func (p inserting) isBareRow(ins *read.Insertion) bool {
 }
 
 // checkInKeys adds the ledger's check to the parts column = value of a condition. SQLite looks such a value up in an
-// index, and evaluates nothing else of the condition if the index has no row for the value. A constant is also compared
-// once before the condition, because SQLite finds the index of some rows by the constant.
+// index, and evaluates nothing else of the condition if the index has no row for the value. A part with a constant
+// stays as it is, because SQLite chooses a partial index by the constant; a copy with the check precedes the condition.
 func (p writing) checkInKeys(c read.Condition, at int32) {
 	const most = 4 // each is a subquery more for SQLite to compile
 	ask := render.SetOf(render.RuleLedger)

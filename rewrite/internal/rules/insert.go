@@ -409,8 +409,8 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	return rules == 0 || p.check(w, c.Where, rules)
 }
 
-// readsItself returns the token of the written table's name in the FROM of an INSERT's query, if the name stands there
-// without an alias; or -1. It skips brackets, because a bracketed query has a separate scope for names.
+// readsItself returns the token of the written table's name in the FROM of an INSERT's query, without an alias, or -1:
+// it makes the guard's columns ambiguous. Brackets are skipped, because a query in them has a separate scope for names.
 func (p inserting) readsItself(w *read.Write) int32 {
 	rows, depth := w.Insertion.Rows, 0
 	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {

@@ -43,8 +43,8 @@ func (p writing) keepsKey(a *read.Assignment) bool {
 	return keeps
 }
 
-// returnedKey returns the argument of the function that makes a statement return a key, if the value is a call of this
-// function.
+// returnedKey returns x if the value is a call of last_insert_id(x) or what the database has instead (see
+// [guard.Dialect.KeyReturner]); otherwise the value.
 func (p writing) returnedKey(value lex.Range) (inside lex.Range, returned bool) {
 	open, f := value.Lo+1, p.Dialect.Guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {

@@ -5,9 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// precedence is the order in which a table's rules check an existing row. If several rules refuse the row, the first
-// rule's reason is raised. A token comes before a conflict of serials, because a stale holder must not read again and
-// retry. A conflict of serials comes before a lock, because a writer with an old version must not wait for a lock.
+// precedence is the order in which a table's rules check an existing row. If several rules refuse the row, the error
+// has the first rule's reason. A token comes before a conflict of serials, because a stale holder must not read again
+// and retry. A conflict of serials comes before a lock, because a writer with an old version must not wait for a lock.
 var precedence = [...]rule{
 	render.RuleLedger:   ledger{},
 	render.RuleKey:      key{},

@@ -175,7 +175,7 @@ func wordBytes(b uint64) uint64 {
 	return (letters | digits | underscores | b) & top >> 7 * 0x0102040810204080 >> 56
 }
 
-// eight returns the eight bytes of s from i on, letters in lower case. Among the bytes of words, the bit only
+// eight returns the eight bytes of s from i on, letters in lower case. Among the bytes of words, the bit 0x20 only
 // distinguishes the cases of letters.
 func eight(s string, i int) uint64 { return load(s, i) | 0x20*each }
 
