@@ -5,8 +5,8 @@ import "strings"
 // Fragments are the fragments that a statement's template names in braces: {now}, {micros expires_at}. The text after
 // the name is the argument of a [Func], and may contain braces. A brace that no lower-case letter follows is text.
 //
-// Every statement has {ledger}, {now}, {after ticks}, {micros time}, {start}, {epoch}, {floor} and {served}, for a
-// lease's row {alive row} and {live row}, and the fragments of its dialect.
+// Every statement has the fragments of [Vocabulary], such as {now}, {after ticks}, {floor} (the [LowerBound]) and, for
+// a lease's row, {alive row} and {live row}; and the fragments of its dialect.
 type Fragments map[string]Fragment
 
 // A Fragment is the meaning of a name in a template: [SQL], [Raw], [Func] or an argument, from [Value].

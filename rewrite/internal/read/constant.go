@@ -62,7 +62,7 @@ func (t *Text) constant(tok *lex.Token) (guard.KeyValue, bool) {
 }
 
 // keepingType reads the name of a type that stores a constant's text unchanged, or refuses the text. A type that
-// rounds, cuts or pads the text is no such type. In SQLite only text is, because CAST refuses nothing.
+// rounds, cuts or pads the text is no such type. In SQLite only text is one, because CAST refuses nothing.
 func (t *Text) keepingType(i int) (next int, ok bool) {
 	if t.grammar.TypedConstants.Is() && t.isWord(&t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
 		i += 2

@@ -60,15 +60,15 @@ func (w *writer) checkBefore() {
 	w.write(" THEN ")
 }
 
-// ledgerItems writes the comparison with the ledger in WITH, for the tables of a statement's targets. with is "WITH"
-// before the statement, or "" at the head of the statement's WITH.
+// ledgerItems writes the checks of the ledger in WITH, for the tables of a statement's targets. with is "WITH" before
+// the statement, or "" at the head of the statement's WITH.
 //
 // The check is true or throws an error. It stands, negated, in the condition of an UPDATE of the ledger's row, so the
 // UPDATE changes nothing; if the check were false nevertheless, the UPDATE would throw an error for a division by zero.
-// A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. The check calls the
-// function [sqltext.LedgerFunction]. The function locks the name until this transaction ends, so that no newer token is
-// issued, and then reads the newest token: by a query with a new snapshot or, above READ COMMITTED, FOR SHARE, which is
-// a serialization failure if the token has changed since the transaction's snapshot.
+// A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. Without ClaimOf the
+// check calls [sqltext.LedgerFunction]. This function locks the name until the transaction ends, so that no newer token
+// is issued, and then reads the newest token: by a query with a new snapshot or, above READ COMMITTED, FOR SHARE, which
+// is a serialization failure if the token has changed since the transaction's snapshot.
 //
 // PostgreSQL evaluates the last item first. So the items stand in the reverse order of the tokens, and the ledger's
 // advisory locks are taken in the order of the tokens' names. An Issue of several tokens takes the locks in the same

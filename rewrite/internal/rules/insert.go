@@ -308,7 +308,8 @@ func (p inserting) selection(arm *read.RowArm) bool {
 	return true
 }
 
-// addValues adds the rules' values after the last value of a row; first tells whether the row is the first of its arm.
+// addValues adds the rules' values after the last value of a row. first reports whether the row is the first of its
+// arm.
 func (p inserting) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
