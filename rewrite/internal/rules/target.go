@@ -117,7 +117,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 }
 
 // spelled returns the qualifier of a table's columns in the spelling of the statement, because the database may
-// distinguish names by the case of letters.
+// distinguish names by the case of letters. In PostgreSQL the qualifier includes the statement's schema, because the
+// statement may join a table of the same name in another schema.
 func (p *planner) spelled(t *read.Target, qualifier string) string {
 	at, name := t.NameAt, t.Name
 	if t.Alias != "" {
@@ -125,6 +126,8 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 	}
 	text := p.TokenText(at)
 	switch {
+	case p.Dialect.Grammar.Lex.Catalogs.Is() && t.Schema != "" && t.Alias == "":
+		return p.Dialect.Quote(t.Schema) + "." + qualifier
 	case !p.Dialect.Grammar.Lex.FoldsQuoted.Is() || text == name:
 	case p.Tokens[at].Kind == lex.Word:
 		return p.Dialect.Quote(text)

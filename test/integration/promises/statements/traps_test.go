@@ -1,6 +1,7 @@
 package statements_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -144,4 +145,31 @@ func springTrap(t *testing.T, s *harness.Shop, tr trap, name string, run harness
 	if got := s.State(t, false); got != want {
 		t.Errorf("%s left %s; the base driver alone %s", name, got, want)
 	}
+}
+
+// A statement may join a table of the same name in another schema if it names both schemas and uses no alias.
+func TestNamesakeInAnotherSchemaMayBeJoined(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("only PostgreSQL has search paths")
+		}
+		for _, fence := range harness.Fences {
+			s := harness.NewShop(t, b, fence.Rule)
+			var schema string
+			if err := s.Plain.QueryRowContext(t.Context(), "SELECT current_schema()").Scan(&schema); err != nil {
+				t.Fatal(err)
+			}
+			named := strings.NewReplacer("old.books", schema+"_old.books", "new.books", schema+".books").Replace
+			s.Exec(t, "CREATE SCHEMA "+schema+"_old")
+			s.Exec(t, named("CREATE TABLE old.books AS SELECT 1 AS id, 30 AS price"))
+			for _, query := range []string{
+				"UPDATE new.books SET price = old.books.price FROM old.books WHERE old.books.id = new.books.id",
+				"DELETE FROM new.books USING old.books WHERE old.books.id = new.books.id",
+				"INSERT INTO new.books (id, price) SELECT id, price FROM old.books WHERE true ON CONFLICT (id) DO UPDATE SET price = new.books.price + 1",
+			} {
+				springTrap(t, s, trap{Write: harness.Write{Query: named(query)}}, "exec", harness.Ways["exec"])
+			}
+			s.Exec(t, "DROP SCHEMA "+schema+"_old CASCADE")
+		}
+	})
 }
