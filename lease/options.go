@@ -89,14 +89,15 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 	return c, nil
 }
 
-// An Observer receives the events of leases, except from methods with a lock id, on the goroutine of the call; for
-// Lost, on a new one. It must be safe for concurrent use, must return soon and must not panic.
+// An Observer receives the events of leases, except from the methods that take a lock id, such as
+// [Leases.ReleaseLock]. It is called on the goroutine of the call; for Lost, on a new one. It must be safe for
+// concurrent use, must return soon and must not panic.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what happened to a lease.
 type Event struct {
 	Kind EventKind
-	Key  string // normalized
+	Key  string // in Unicode's form NFC
 
 	Token  sqlfence.Token // zero for Contended
 	Holder string         // for Contended the current one; may be empty

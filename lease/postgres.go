@@ -90,7 +90,8 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS notify_until timestamptz"
 
 // takePostgres takes the lease and issues its token in one statement. It always returns one row: the lease that it
-// took, or NULL, and the state before. Arguments: key, lock id, owner, ttl in µs, session, whether to refresh.
+// took, or NULL, and the state before. Arguments: key, lock id, owner, ttl in µs, session, and whether to extend a
+// lease that the owner has already ([Refresh]).
 //
 // The WITH item seen reads the statement's snapshot. If it shows that the attempt can't succeed, the statement neither
 // writes nor waits. Because a snapshot may be old, the item won decides again on the locked row of the lease.
@@ -111,7 +112,8 @@ const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS noti
 // notification. The release must come after notify_until is set. If seen finds a late enough notify_until on the row of
 // a live lease, the release of this lease will notify, because notify_until only increases and only rows of ended
 // leases are deleted. The item marking sets notify_until on the locked row of a live lease, so the release comes later.
-// If neither is the case, the row has changed, and the attempt is repeated instead of waiting.
+// If seen found none, and marking set none, the row has changed in between, and the attempt is repeated
+// instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
 		{durable} AS durable,
@@ -189,8 +191,8 @@ var waitingFragments = sqltext.Fragments{
 var pollingFragments = sqltext.Fragments{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
 // overtaken is a text in the error that the statement of take throws if its snapshot is too old: a newer token was
-// issued, or the same attempt has taken the lease. The statement of undo throws it while a statement of take is being
-// executed.
+// issued, or the same attempt has taken the lease. The statement that gives back a lease after its caller has gone
+// throws it too, while the statement that takes the lease is being executed.
 var overtaken = sqltext.NewMarker("lease")
 
 // extendPostgres has the arguments lock id and ttl in µs. It locks the row before it reads the clock, because an
@@ -201,7 +203,7 @@ FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fenci
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros pg_catalog.timestamptz_mi(l.expires_at, pg_catalog.statement_timestamp())}`
 
-// releasePostgres has the arguments lock id and release.
+// releasePostgres has the arguments lock id and a random id of this release, which the row keeps as its holder.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 ` + ofLeasePostgres
 

@@ -14,9 +14,9 @@ import (
 )
 
 // sealMySQL seals by row triggers, because MySQL has no statement triggers. A table that was unsealed keeps two
-// triggers that refuse negative tokens (see [Unseal]), and not a constraint, because adding a constraint would copy the
-// table, and a statement with IGNORE would skip the refused rows without an error. While the triggers are changed, the
-// table is locked, so that writers find all of the triggers, or none.
+// triggers that refuse the negative tokens that writes present to a seal (see [Unseal]). A constraint could refuse them
+// too, but adding a constraint would copy the table, and a statement with IGNORE would skip the refused rows without an
+// error. While the triggers are changed, the table is locked, so that writers find all of the triggers, or none.
 var sealMySQL = sealer{seal: sealing.sealMySQL, unseal: sealing.unsealMySQL, lookAround: lookAroundMySQL}
 
 // sealMySQL drops the table's existing seal, and creates the triggers one by one. Meanwhile other triggers refuse all

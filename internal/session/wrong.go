@@ -70,7 +70,7 @@ func (w *Written) misjudges(err error) bool {
 	return false
 }
 
-// missesFunction reports whether err, of a guard that called the ledger's function, means that the function or its
+// missesFunction reports whether err, of a guard that called [sqltext.LedgerFunction], means that the function or its
 // table can't be found or used, because it was dropped, renamed or not restored. The schema in err is compared with the
 // function's last known schema, which another connection may have found.
 func (d *Database) missesFunction(err error) bool {
@@ -82,7 +82,7 @@ func (d *Database) missesFunction(err error) bool {
 	switch dberr.SQLState(err) {
 	case dberr.UndefinedFunction:
 		return dberr.NamesFunction(err, sqltext.LedgerFunction)
-	case dberr.UndefinedTable: // without the schema the table is the guard's
+	case dberr.UndefinedTable: // a table without a schema is one that the guard itself names
 		return isAbout(err, schema+"."+sqltext.LedgerTable)
 	case dberr.UndefinedSchema:
 		return isAbout(err, schema)

@@ -229,8 +229,8 @@ func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) 
 var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\d?)` +
 	"([\\s,=()@+<>](?:[\\w\\s,.=()@*+<>%]|'[\\w\\s,.:%+]*'|`\\w*`)*)" + `(\*/)`)
 
-// readsAnyway reports whether a text passes both on a server that executes the comment at an offset, and on a server
-// that skips the comment.
+// readsAnyway reports whether a text writes to no registered table, both on a server that executes the comment at an
+// offset, and on a server that skips the comment.
 func (r *Registration) readsAnyway(query string, offset int) bool {
 	const most = 4
 	found := conditional.FindStringSubmatch(query[offset:])
