@@ -66,9 +66,10 @@ Written by %s, on %s, in %s. Edit the program, not this page.
 	}
 	fmt.Fprintf(b, `- network, where there is one: %v in each direction, so a round trip takes %v longer
 
-Contestants take turns, %s each, in slices of %v. A ratio is the median of those of the
-single rounds to the first contestant, shown with its own time; ± is half the distance
-of the quartiles. Below 1 is faster. A ratio tells about this machine and this
+Contestants take turns, %s each, in slices of %v. A ratio is the contestant's
+time divided by the first contestant's in the same round: the tables have the median of the
+rounds, ± half the distance of the quartiles. The first contestant is shown with its time.
+Below 1 is faster than the first contestant. A ratio tells about this machine and this
 load, too: measure your own. Times of different tables, or of another run, are not to be
 compared.
 
