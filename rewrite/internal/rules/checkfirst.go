@@ -27,7 +27,7 @@ func (p inserting) checksInToken(w *read.Write, ins *read.Insertion) bool {
 //
 // A single bare row becomes a query with a condition, because a CASE would turn a value without a type into a text.
 // VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the OFFSET is
-// NULL, which skips no rows.
+// NULL, which skips no rows. A query that names the ledger gets none: its CTE of that name would hide the ledger.
 func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // armCheck adds the check
 		return
@@ -36,7 +36,7 @@ func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	switch {
 	case ins.Rows.Empty():
 	case ins.Source == read.Query:
-		if !p.limits(ins.Rows) {
+		if table, _ := p.Find(ins.Rows, p.own); table < 0 && !p.limits(ins.Rows) {
 			p.insert(at, render.OpTail, render.SetOf(render.RuleLedger), "")
 			return
 		}

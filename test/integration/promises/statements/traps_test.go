@@ -61,6 +61,7 @@ var traps = map[sqlfence.Dialect][]trap{
 		{Write: harness.Write{Name: "parameter used twice", Query: "UPDATE books SET price = $1 WHERE id = $2 AND price < $1", Args: []any{30, 1}}},
 		{Write: harness.Write{Name: "several statements with arguments", Query: "UPDATE books SET price = $1 WHERE id = 1; SELECT 1", Args: []any{30}}, refused: true},
 		{Write: harness.Write{Name: "INSERT of a query with unknown literals", Query: "INSERT INTO books (id, isbn, price) SELECT id + 6, 'new', '30' FROM books WHERE id = 1", Args: nil}, inserts: true},
+		{Write: harness.Write{Name: "INSERT of a query with a CTE named like the ledger", Query: "INSERT INTO books (id, isbn, price) WITH fencing_tokens AS (SELECT 'books' AS name, 99::bigint AS token) SELECT 7, 'new', 30 FROM fencing_tokens", Args: nil}, inserts: true},
 		// If the setting is off, the first string never ends, and the second is another string.
 		{Write: harness.Write{Name: "standard_conforming_strings, one reading", Query: `UPDATE books SET isbn = 'a\' WHERE id = 1`, Args: nil}},
 		{Write: harness.Write{Name: "standard_conforming_strings, two readings", Query: `UPDATE books SET price = 30, isbn = 'a\' WHERE id = 1 --' OR true`, Args: nil}},
