@@ -40,8 +40,8 @@ func (cachedCall) Prepare(ctx context.Context, e *core.Execution) error {
 	return err
 }
 
-// Failed releases a cached statement that failed with err. It drops the statement from the cache if the database
-// returned err for neither a guard nor a constraint: the cached statement may be the cause.
+// Failed ends the use of a cached prepared statement that failed with err. If the database returned err, and neither a
+// guard nor a constraint is the cause, the prepared statement may be: Failed drops it from the cache.
 func (cachedCall) Failed(e *core.Execution, err error) {
 	if k := release(e); k != nil && !e.ThrownByGuard(err) && e.IsResponse(err) {
 		e.Adapter().(*connAdapter).cache.drop(k)
@@ -86,8 +86,8 @@ func (execCall) Inspect(ctx context.Context, e *core.Execution, res driver.Resul
 	return res, e.InspectResult(ctx, res)
 }
 
-// Finish implements core.Call. If the statement was cached by the connection, the driver doesn't use the list of
-// arguments after the execution, so Finish returns the list to the connection for the next execution.
+// Finish implements core.Call. A known driver keeps no reference to the arguments of a cached statement that was
+// executed, so Finish returns the list of arguments to the connection for the next execution.
 func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result, err error) (driver.Result, error) {
 	if err != nil {
 		return res, err

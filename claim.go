@@ -23,8 +23,9 @@ func Claim(column string) Rule {
 
 // ClaimOf makes writes of a table, such as results of jobs, present the claim of a row of another table, which must be
 // registered under this name with [Claim]. All claims of the other table in the context must be current: a claim that
-// its row doesn't have any more, or of a deleted row, is [ErrStale]. Without a claim the write is [ErrNoFence]; a token
-// source isn't called. A takeover of such a row waits until the write has committed.
+// its row doesn't have any more, or of a deleted row, is [ErrStale]. Without a claim the write is [ErrNoFence]; a
+// source of [WithTokenSource] isn't called. A takeover of a row waits until the writes that presented its claim have
+// committed.
 //
 // With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
 // Key("job_id")) a result without its job's claim is [ErrOutOfScope].

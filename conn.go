@@ -152,8 +152,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.query(ctx, c.execution(query, args, true))
 }
 
-// execution returns an execution of query. If query is the name of a prepared statement, as of a pool's hook, pgx
-// executes that statement. So execution plans its SQL, and sends the SQL instead of the name if a guard is needed.
+// execution returns an execution of query. If query is the name of a prepared statement, as a hook of pgxpool may
+// prepare, pgx executes it. So execution plans its SQL, and sends the SQL instead of the name if a guard is needed.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.adapter.prepared.Text(query); named && behind != query {

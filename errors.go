@@ -17,7 +17,7 @@ var (
 	ErrStale = errStale
 
 	// ErrNotIssued: the token is higher than the newest in the [Ledger]: it was never issued or adopted here, or a
-	// failover or restore lost it. With [Claim], a takeover's token is higher than the row's claim.
+	// failover or restore lost it. With [Claim], a takeover presents a claim above the row's.
 	ErrNotIssued = errNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid token (then also [ErrInvalid]).

@@ -15,9 +15,9 @@ type Explanation struct {
 }
 
 // Explain returns how db would guard or why it would refuse a statement, without sending anything or calling an
-// observer. It ignores tokens, modes and [Bypass], and shows a guard's values as placeholders, or as the token 1. A db
-// that sqlfence didn't open, or with another wrapper around sqlfence, is [ErrInvalid]. Explain is safe for concurrent
-// use.
+// observer. It ignores tokens, modes and [Bypass], and shows a guard's values as placeholders, or, if they can't be
+// arguments of the statement, as the token 1. A db that sqlfence didn't open, or with another wrapper around sqlfence,
+// is [ErrInvalid]. Explain is safe for concurrent use.
 func Explain(db *sql.DB, query string) (Explanation, error) {
 	s, err := fenced.SettingsOf("Explain", db)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // An Observer receives events about statements on registered tables (see [WithObserver]). It runs on the statement's
 // goroutine before the call returns, so it must be fast and safe for concurrent use. It must not panic, nor use the
-// statement's connection or transaction. ctx is the statement's, without [Bypass].
+// statement's connection or transaction. ctx is the statement's, but without a [Bypass], so that the observer's own
+// statements are guarded.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what an [Observer] receives. The observer must not change it.
@@ -20,7 +21,7 @@ type Event struct {
 	Kind EventKind
 
 	// Query is the application's statement, or BEGIN, COMMIT, SAVEPOINT or, for a refused batch of pgx, BATCH; empty
-	// for a connection.
+	// for a refused connection.
 	Query string
 
 	Sent string // the last statement sent; empty if none was sent

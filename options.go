@@ -110,8 +110,8 @@ func WithMode(m Mode) Option {
 }
 
 // WithoutGuards sends every statement as under [Bypass], for migration tools that take no context. Its [Bypassed]
-// events have the context's Bypass reason or else reason. WithoutGuards overrides modes and token sources: so a program
-// can open a second sql.DB for migrations with the application's options and this option (docs/migrations.md).
+// events have the context's Bypass reason or else reason. WithoutGuards overrides modes and [WithTokenSource]: so a
+// program can open a second sql.DB for migrations with the application's options and this option (docs/migrations.md).
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)

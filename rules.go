@@ -64,7 +64,7 @@ func UnfencedInserts() Rule {
 }
 
 // Exempt excludes a table from the patterns of [WithTable]: its writes aren't guarded. It can't be combined with other
-// rules. If the table is registered with its schema, a statement that doesn't name the schema is guarded or refused.
+// rules. If it is registered with a schema, as shop.logs, a pattern still guards or refuses writes to plain logs.
 func Exempt() Rule {
 	return func(t *registration) { t.Rules.Exempt = true }
 }

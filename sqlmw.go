@@ -46,7 +46,7 @@ func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
 }
 
 // opened is a driver that returns an open connection, so that sqlmw wraps a connector's connection. sqlmw intercepts
-// queries only of a connection with a QueryContext. So opened has one, but ConnQueryContext is called instead.
+// queries only of a connection with a QueryContext. So opened has one, but interceptor.ConnQueryContext is called.
 type opened struct{ driver.Conn }
 
 func (o opened) Open(string) (driver.Conn, error) { return o, nil }

@@ -18,7 +18,7 @@ type stmtCache struct {
 	rows bool                       // whether to cache statements that return rows
 	none func(context.Context) bool // whether nothing can be prepared at present; nil for never
 
-	direct bool // base is the connection of a known driver, which keeps no arguments
+	direct bool // base is the connection of a known driver, which keeps no arguments after an execution
 
 	stmts   map[string]*list.Element // by text
 	recent  list.List                // list of *cachedStmt, the most recently used first

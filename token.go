@@ -20,8 +20,8 @@ const (
 // A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the newer. The
 // zero Token means "no token".
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor", which names a row of the ledger with
-// another purpose. Functions normalize names to Unicode's form C. Value is in 1..[MaxToken].
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor", the ledger's row with a lower bound of
+// all first tokens. Functions normalize names to Unicode's form C. Value is in 1..[MaxToken].
 type Token struct {
 	Name  string
 	Value int64

@@ -121,9 +121,9 @@ func plain(args []driver.NamedValue) []any {
 	return all
 }
 
-// If a string equals the name of a prepared statement, pgx executes that statement. So fencepgx plans the statement
-// instead of the name, and refuses SQL that equals the name of a different statement. It reads the names from pgx's
-// connection, because the pool's hooks also prepare statements.
+// If a string equals the name of a prepared statement, pgx executes that statement. So fencepgx decides about the guard
+// ([rewrite.Plan]) by the statement's SQL, and refuses SQL that equals the name of a different statement. It reads the
+// names from pgx's connection, because the pool's hooks also prepare statements.
 
 // byName is the Stmt of a request by a name.
 type byName struct{ name, text string }

@@ -17,7 +17,7 @@ import (
 // and is refused.
 
 // CopyFrom copies rows into a table. If a registered table has a fence column, and no other guard for new rows, each
-// row gets the token, and observers get the events of an INSERT. For another registered table the error is
+// row gets the token, and a [sqlfence.Observer] gets the events of an INSERT. For another registered table the error is
 // [sqlfence.ErrUnguardable]; use INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for
 // each column. In Observe mode rows are copied as they are.
 func (c *Conn) CopyFrom(

@@ -39,7 +39,7 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 }
 
 // checkOptions refuses a write in the SQL that begins or ends the transaction, because pgx sends this SQL without a
-// guard. It also records that the SQL may change settings of the session.
+// guard. It also records that the SQL may change settings of the session, which guards depend on.
 func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
 		// Any EXECUTE is refused, because its name may stand for another statement when the transaction is committed.
