@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Text returns the text that a database stores for an integer, a string or a UUID, and the plain value. For a
-// fmt.Stringer pgx sends the result of String or the plain value, depending on the column. So ok is false if the two
-// differ; the same applies to types with a method of pgx such as Int64Value. bytesAreText is set if a text column
-// stores bytes as the text that they spell.
+// Text returns the text that a database stores for an integer, a string or a UUID, and in read the value without its
+// type, such as the int64 of a named integer type. For a fmt.Stringer pgx sends the result of String or that value,
+// depending on the column. So ok is false if the two differ, or if one of pgx's methods such as Int64Value returns
+// another value. bytesAreText is set if a text column stores bytes as the text that they spell.
 func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	text, read, ok = plainText(v, bytesAreText)
 	if s, prints := v.(fmt.Stringer); ok && prints && s.String() != text {

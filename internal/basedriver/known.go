@@ -63,8 +63,8 @@ type Driver struct {
 	// Statements is how many guarded statements a connection keeps prepared by default.
 	Statements int
 
-	// KeepsRows: prepared statements that return rows can be cached, because in Exec the driver runs such a statement
-	// to the end of its rows, and for a query it returns the current names of the columns.
+	// KeepsRows: prepared statements that return rows can be cached, because in Exec the driver executes such a
+	// statement for all rows, not just the first, and for a query it returns the columns' names as they are now.
 	KeepsRows bool
 
 	// reach returns the network connection of a driver's connection, and a closer; nil for values that can't be

@@ -10,8 +10,8 @@ import (
 // A closer reports whether the driver has closed its connection.
 type closer interface{ IsClosed() bool }
 
-// network returns the socket and the closer of a known driver's connection, which base is or wraps (with a method Raw,
-// as otelsql does); nil for values that can't be reached.
+// network returns the socket of a known driver's connection, which base is or wraps (with a method Raw, as otelsql
+// does), and a [closer] for the connection; nil for values that can't be reached.
 func network(base driver.Conn) (*socket, closer) {
 	for range wrapped {
 		if d, ok := Known(base); ok {

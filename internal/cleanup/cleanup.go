@@ -1,9 +1,9 @@
-// Package cleanup does work that outlives its caller: it releases a lock or lease that an attempt may have taken after
-// its caller left, and ends the attempt's statement on the server.
+// Package cleanup does work that outlives its caller: it releases a lock or lease that a statement may have taken after
+// its caller left, and ends the statement on the server.
 //
-// Cleanup must not compete with waiting callers. So a database has a single [Queue], with a single goroutine and at
-// most one connection. While the pool has no free connection, the queue still takes a connection for a quarter of the
-// time, because a lease that isn't released may block the very callers that wait.
+// Cleanup must not take connections from waiting callers. So a database has a single [Queue], with a single goroutine
+// and at most one connection. While the pool has no free connection, the queue still takes a connection for a quarter
+// of the time, because a lease that isn't released may block the very callers that wait.
 package cleanup
 
 import (
@@ -19,19 +19,19 @@ import (
 
 const (
 	// most is the maximum number of waiting tasks. Beyond it, each new task drops a waiting task: the oldest one that
-	// has already run without an error, or else the oldest of all.
+	// Do has already tried without an error, or else the oldest of all.
 	most = 1000
 
 	// limit bounds one try, with the wait for a connection.
 	limit = 2 * time.Second
 
-	// firstBackoff is the time between the first two tries of a task. Each further pause is twice as long, up to
-	// lastBackoff if the tries fail.
+	// firstBackoff is the time between the first two tries of a task that isn't done. Each further pause is twice as
+	// long, up to lastBackoff if the tries fail.
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 2 * time.Second
 
-	// overtime is how long a queue does tasks although the pool has no free connection. After an overtime the queue
-	// pauses for between, unless a connection becomes free.
+	// overtime is how long a queue does tasks although the pool has no free connection. Then the queue pauses for the
+	// time between, unless a connection becomes free.
 	overtime = 100 * time.Millisecond
 	between  = 300 * time.Millisecond
 )
@@ -57,7 +57,7 @@ type Task struct {
 	Do func(ctx context.Context, db *sql.DB) (done bool, err error)
 	// For is how long the queue tries the task after Add.
 	For time.Duration
-	// Dropped is called if the task isn't done in time, unless the database has been closed. err is the last error,
+	// Dropped is called if the task isn't done within For, unless the database has been closed. err is the last error,
 	// or nil. Dropped may be nil.
 	Dropped func(err error)
 

@@ -167,7 +167,7 @@ func (b *Batch) errorOf(
 }
 
 // End returns the application's error if the batch ended with err after the responses to all statements. Outside of a
-// transaction err is then the response to the server's commit of all statements.
+// transaction the server commits all statements together, and err is its response to that commit.
 func (b *Batch) End(ctx context.Context, err error) error {
 	s := b.conn
 	if typed, raised := s.settings.refusedBySeal(err); raised {

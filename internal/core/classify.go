@@ -10,9 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// outcomeError returns the application's error for err, of a guarded statement, and whether the guard threw err.
-// Outside of a transaction it is ErrUnknownOutcome if the write may have been applied. In a transaction a lost
-// connection commits nothing, and database/sql doesn't retry. If no table is enforced, err stays the base driver's.
+// outcomeError returns the application's error for err, of a guarded statement, and whether the guard threw err. If the
+// write may have been applied, the error is ErrUnknownOutcome; but not in a transaction, because a lost connection
+// commits nothing there, and database/sql doesn't retry. If no table is enforced, err stays the base driver's.
 func (e *Execution) outcomeError(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.reported(ctx, err)
 	switch {
@@ -77,7 +77,7 @@ func (e *Execution) classifyError(err error) (error, bool) {
 }
 
 // forges reports whether the application's statement or an argument contains the nonce that identifies the guard's
-// errors. Then err doesn't count as the guard's: a user who has seen the nonce could forge such an error.
+// errors. Then no error counts as the guard's: a user who has seen the nonce could forge such an error.
 func (e *Execution) forges() bool {
 	r := e.rewriter()
 	return r.Marks(e.request.Query) || slices.ContainsFunc(e.request.Args, func(a driver.NamedValue) bool {

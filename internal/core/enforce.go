@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// enforce sends an execution with enforced guards once. Cached facts about the database decide how a guard is written.
-// If an error disproves a fact, the error is temporary, and the next execution queries the fact again.
+// enforce sends an execution with enforced guards once. A [session.CachedFact] decides how a guard is written. If an
+// error disproves it, the error is temporary, and the next execution queries the fact again.
 func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	if err := e.linked(ctx); err != nil {
 		return got, err

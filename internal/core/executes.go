@@ -9,9 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// SQL's EXECUTE runs a prepared statement by its name in the server. A pool's hook, a raw connection, another user of
-// the pool or a Bypass may have prepared that statement without a guard, and the driver may not know of it. So this
-// package reads the session's prepared statements from the server, if the server lists them: see
+// SQL's EXECUTE runs a prepared statement by its name in the server. A hook of pgxpool, a raw connection, another user
+// of the pool or a statement under Bypass may have prepared the named statement without a guard, and the driver may not
+// know of it. So this package reads the session's prepared statements from the server, if the server lists them: see
 // session.Dialect.Prepared.
 
 // preparedTexts returns the session's prepared statements that an EXECUTE in query may run. Without an EXECUTE it sends
@@ -57,7 +57,7 @@ func (e *Execution) readExecuted(ctx context.Context) (err error) {
 }
 
 // refuseExecuted refuses the statement if one of the prepared statements that readExecuted has found needs a guard. It
-// must be called again after a change of the execution's registry.
+// must be called again if the execution goes on for the enforced tables only.
 func (e *Execution) refuseExecuted() {
 	if plan := needsGuard(e.rewriter(), e.read.executes); plan != nil {
 		e.plan = plan.Refused(executesUnguarded)
@@ -67,9 +67,8 @@ func (e *Execution) refuseExecuted() {
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
 	"statement's text, or with pgx its name, to Exec or Query"
 
-// needsGuard returns the plan of the first prepared statement that needs a guard, is refused, or has an argument as the
-// name of a setting, because sqlfence doesn't check the arguments of an EXECUTE. It returns nil if there is no such
-// statement.
+// needsGuard returns the plan of the first prepared statement that an EXECUTE must not run, else nil: one that needs a
+// guard, is refused, or sets a setting that an argument names, because sqlfence doesn't check an EXECUTE's arguments.
 func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
 	for _, text := range texts {
 		if plan := r.Plan(text); plan.Verdict != guard.Pass || len(plan.Settings) > 0 {

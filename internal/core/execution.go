@@ -325,7 +325,7 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
 
 // runsMultiStatement reports whether the execution runs each statement of a multi-statement string exactly once: an
-// Exec on the connection itself, without arguments. For an observed table the string may be sent twice.
+// Exec on the connection itself, without arguments. Not for an observed table: the string may be sent twice.
 func (e *Execution) runsMultiStatement() bool {
 	return !e.rows && e.read.Stmt == nil && len(e.read.Args) == 0 && !e.Observes()
 }

@@ -86,7 +86,7 @@ func (e *Execution) matchRows(i int) error {
 }
 
 // oneKey refuses a statement under several tokens if the guard can check the keys of new rows only after the rows are
-// stored. It also refuses such a statement as a Query, because the rows would contain the values of the check.
+// stored. It also refuses such a statement as a Query, which would return the rows of the guard's RETURNING.
 func (e *Execution) oneKey(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.tokens.of(target.Table)

@@ -15,8 +15,8 @@ import (
 )
 
 // explain returns a SetupError if err, of a guarded statement, means that the database lacks an object or privilege
-// that the guard needs. It returns an UnguardableError if a column's type or a table's rule is the cause, and otherwise
-// err.
+// that the guard needs. It returns an UnguardableError if a column's type, a rule of CREATE RULE or a setting is the
+// cause, and otherwise err.
 func (e *Execution) explain(ctx context.Context, err error) error {
 	if err == nil || len(e.plan.Tables) == 0 {
 		return err
@@ -57,8 +57,8 @@ func (e *Execution) asker(ctx context.Context) setuperr.Asker {
 	}
 }
 
-// missingFunction returns the error of a guarded statement if the ledger's function is missing. err is the database's
-// error, or nil if nothing was sent.
+// missingFunction returns the error of a guarded statement if the function that checks the ledger is missing. err is
+// the database's error, or nil if nothing was sent.
 func (e *Execution) missingFunction(ctx context.Context, err error) error {
 	s := e.conn.settings
 	return s.factory.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.asker(ctx)), err)
@@ -115,8 +115,8 @@ func ledgerPrivileges(d sqltext.Dialect) string {
 	return "SELECT"
 }
 
-// explainRule returns an UnguardableError if the database refused the guard's fragment because of a rule of the table
-// or because of a setting; else err.
+// explainRule returns an UnguardableError if the database refused the guard's fragment because of a table's rule of
+// PostgreSQL (CREATE RULE) or because of MariaDB's sql_mode; else err.
 func (e *Execution) explainRule(err error) error {
 	for i := range e.plan.Tables {
 		t := e.table(i)

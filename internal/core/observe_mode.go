@@ -171,9 +171,9 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, 
 	return got, errPlain
 }
 
-// savepoint sets a savepoint if an error would end the transaction, or leak the failed statement's changes to other
-// servers, and reports whether it did. If the transaction ended unnoticed, the server's error shows it. A non-nil error
-// means that the server already rolled the transaction back because of an earlier error.
+// savepoint sets a savepoint if an error would end the transaction, or if a COMMIT would send undone changes to other
+// servers (docs/galera.md), and reports whether it did. If the transaction ended unnoticed, the server's error shows
+// it. An error means that the server already rolled the transaction back because of an earlier error.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	ends := s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks
 	if !s.inTx || !ends || s.mustRollBack != nil {

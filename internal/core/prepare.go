@@ -74,9 +74,9 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	return plain, e.refusePrepared(ctx, reason)
 }
 
-// likely returns the statement for the tokens of Prepare's context if these need another form than the default: several
-// tokens, or one that the statement doesn't need. Some drivers make database/sql prepare a statement just for one
-// execution with this context. Otherwise likely returns the default form.
+// likely returns the statement's form for the tokens of Prepare's context if these are several, or a token that the
+// statement doesn't need: some drivers make database/sql prepare a statement for one execution, with the same context.
+// Otherwise likely returns the form for one token per table ([rewrite.Plan].Default).
 func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	tokens := TokensFrom(ctx)
 	if len(tokens) > 0 && e.with.tokens.choose(e, tokens) == nil && len(e.with.tokens.all) > 0 &&

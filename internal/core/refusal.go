@@ -82,8 +82,8 @@ type Lock struct {
 	Since, Expiry time.Time
 }
 
-// unguardable returns the error of a statement that can't be guarded, without an offset. err is the database's error,
-// or nil if nothing was sent.
+// unguardable returns the error of a statement that can't be guarded, without a position in the statement. err is the
+// database's error, or nil if nothing was sent.
 func (r *registry) unguardable(err error, table, reason string) error {
 	return r.factory.Unguardable(Unguarded{Table: table, Reason: reason, Offset: -1}, err)
 }

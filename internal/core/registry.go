@@ -141,8 +141,8 @@ func (r *registry) unrendered(err error) error {
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
-// calling holds the rewriters with guards that call the ledger's function in a schema: a rewriter for all tables, and a
-// rewriter for the enforced tables.
+// calling holds the rewriters with guards that call the function that checks the ledger, in a known schema: a rewriter
+// for all tables, and a rewriter for the enforced tables.
 type calling struct {
 	schema        string
 	all, enforced *rewrite.Rewriter

@@ -27,8 +27,8 @@ func (e *Execution) buildSQL() (outcome, error) {
 	return guarded, nil
 }
 
-// mayKeep reports whether the adapter may cache the prepared statement, with the guard's values as arguments. The
-// application itself keeps its prepared statements.
+// mayKeep reports whether the adapter may cache the prepared statement, with the guard's values as arguments. It
+// returns false for a statement that the application has prepared.
 func (e *Execution) mayKeep() bool {
 	return !e.Observes() && e.read.Stmt == nil && e.read.options == 0 &&
 		e.conn.adapter.Keeps(e.read.Query, e.plan, e.rows)
@@ -81,7 +81,7 @@ func (e *Execution) write() error {
 }
 
 // splitsAdded is [Execution.maySplit] for the guard's own arguments. If it returns true, the guard's values must be
-// literals, which are ASCII in such a session.
+// literals, which are ASCII in a session with such an encoding.
 func (e *Execution) splitsAdded() bool {
 	interpolates := e.request.Stmt == nil && e.conn.session.HasCharset()
 	return interpolates && slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool {

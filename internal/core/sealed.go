@@ -17,8 +17,8 @@ type sealing struct {
 	unsealed bool // some table is written as not sealed
 }
 
-// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. It
-// records the result in e.with.seals, so that an error of the seal can show that the cache was wrong.
+// unseals reports whether the statement presents no token to a seal of t, because the pool's cache doesn't have t as
+// sealed. It records the result in e.with.seals, so that a seal's error can show that the cache is outdated.
 func (e *Execution) unseals(t *Table) bool {
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)

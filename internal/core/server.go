@@ -78,9 +78,9 @@ func (a *queryable) Exec(ctx context.Context, query string) error {
 	return err
 }
 
-// knowBefore queries the facts before a transaction that may have guarded writes, if an error would end the
-// transaction: one query must throw an error ([session.Dialect].Canary). If knowBefore fails, the first guarded write
-// queries again.
+// knowBefore queries the facts before a transaction that may have guarded writes, on a database where an error ends the
+// transaction: one of the queries throws an error on purpose ([session.Dialect].Canary). If knowBefore fails, the first
+// guarded write queries again.
 func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
 	guards := !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == ""
 	if guards && s.settings.profile.Session.ErrorEndsTx.Is() {

@@ -31,9 +31,9 @@ func (t *Table) lacks(given []Token) bool {
 	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
 }
 
-// callsSource reports whether the token source is called for tokens of the plan's table i. It isn't called for a write
-// that claims or adds rows of a table with Claim, because such a write needs no token, nor for the claims of another
-// table. For any other table it is called even if the token is optional.
+// callsSource reports whether the source of WithTokenSource is called for tokens of the plan's table i. It isn't called
+// for a write that claims or adds rows of a table with Claim, because such a write needs no token, nor for a table with
+// ClaimOf. For any other table it is called even if the token is optional.
 func (e *Execution) callsSource(i int, given []Token) bool {
 	t := e.table(i)
 	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
