@@ -30,7 +30,7 @@ type Classifier struct {
 	// LeftNothing reports whether a failed statement changed neither data nor its transaction; false in doubt.
 	LeftNothing func(f Failure) bool
 
-	// ChoosesKey reports whether the database may choose another key for a new row than key.
+	// ChoosesKey reports whether the database may store a new row under another key, as MySQL for 0 in AUTO_INCREMENT.
 	ChoosesKey func(key string) bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// Decide is [EachRow] for a query that decides something: if the server may lag behind the primary, the error is
+// Decide is [EachRow] for a query that a write depends on: if the server may lag behind the primary, the error is
 // [sqlfence.ErrStandby], and scan isn't called. Decide takes no additional round trip.
 func Decide(
 	ctx context.Context, db Queries, d *session.Dialect, scan func(Row) error, query string, args ...any,

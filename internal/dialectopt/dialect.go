@@ -17,8 +17,8 @@ type Parts[T any] struct {
 	parts    []T
 }
 
-// For returns the parts for all dialects that sqlfence's packages support. It has a parameter for each dialect, so that
-// a package without one of them doesn't compile.
+// For returns a package's parts, such as its SQL, for all dialects that sqlfence's packages support. It has a parameter
+// for each dialect, so that a package without one of them doesn't compile.
 func For[T any](postgres, sqlite, mysql T) Parts[T] {
 	return Parts[T]{
 		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite, sqlfence.MySQL},
@@ -29,9 +29,9 @@ func For[T any](postgres, sqlite, mysql T) Parts[T] {
 // All returns the parts, for tests.
 func (p Parts[T]) All() []T { return p.parts }
 
-// Find returns the part for the dialect of a driver, which is known or named by WithDialect, and sets o.Schema. It
-// records in o an unknown driver without a named dialect, a named dialect that contradicts a known driver, and a
-// dialect without a part. After these errors, or an invalid WithDialect, the returned dialect is 0.
+// Find returns the package's part for the dialect of a driver, which is known or named by WithDialect, and sets
+// o.Schema. It records in o an unknown driver without a named dialect, a named dialect that contradicts a known driver,
+// and a dialect without a part. After these errors, or an invalid WithDialect, the returned dialect is 0.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
 	if schema := fenced.Schema(d); schema != "" {
 		o.Schema = schema

@@ -17,9 +17,9 @@ type Queries interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Explain returns err as a [sqlfence.SetupError] if err reports a missing table of tables, or a missing privilege on a
-// table. Otherwise, if ctx ended because the holder lost its lease or lock, it adds this reason, and it applies
-// [Ended]. In a transaction db must be the transaction; Explain queries db for the table in other schemas.
+// Explain returns err as a [sqlfence.SetupError] if err reports that one of tables, or a privilege on it, is missing.
+// Otherwise, if ctx ended because the holder lost its lease or lock, it adds this reason, and it applies [Ended]. In a
+// transaction db must be the transaction; Explain queries db for the table in other schemas.
 func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
 	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
 		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}

@@ -35,7 +35,7 @@ type Dialect struct {
 	// the statement report it as the last inserted key. It is empty if the database has no such function.
 	KeyReturner string
 
-	// RowCounter is the function that counts rows during their selection; a guarded UPDATE that calls it is refused.
+	// RowCounter counts rows as they are selected. An UPDATE that calls it is refused, as a guard may stop the count.
 	RowCounter string
 
 	// FoundCounter is the function that counts the rows of the last query, even of a guard's query in the same
@@ -46,21 +46,21 @@ type Dialect struct {
 	// or throws an error.
 	LedgerCheck func(w Writer, token int)
 
-	// LedgerFirst writes the condition that checks the ledger before the first row: LedgerCheck's condition or, if
-	// LedgerCheck's stands in WITH, a condition that throws an error for an older token only.
+	// LedgerFirst writes the condition that checks the ledger before the first row: LedgerCheck's condition or, if that
+	// stands in WITH, one that refuses stale tokens only, because its snapshot may be old.
 	LedgerFirst func(w Writer, token int)
 
 	// LedgerTail writes a clause after the query of an INSERT that checks the ledger before the query's first row.
 	LedgerTail func(w Writer)
 
-	// ClaimsAtOnce is a number of claims. A row's guard passes so many or more claims as one argument, with the
-	// condition that AmongClaims writes. 0 means that the guard always compares a list.
+	// ClaimsAtOnce is the number of claims from which on a row's guard passes all as one argument, a JSON object, which
+	// the condition of AmongClaims searches. For fewer claims, or if it is 0, the guard compares each claim of a list.
 	ClaimsAtOnce int
 	AmongClaims  func(w Writer, of Lookup)
 
-	// SpellsKey writes a condition for a row that is to be claimed. It holds, so that the guard throws an error, if a
-	// token with another value than the row's claim may spell the row's key differently, as 01 instead of 1: the key's
-	// type takes both for equal, or can't be compared without an error.
+	// SpellsKey writes a condition for a row that is to be claimed. The guard throws an error if the condition holds:
+	// if a token with another value than the row's claim may spell the row's key differently, as 01 instead of 1: the
+	// key's type takes both for equal, or can't be compared without an error.
 	SpellsKey func(w Writer)
 
 	// ClaimsCheck, ClaimsFirst and ClaimsTail are LedgerCheck, LedgerFirst and LedgerTail for tokens that are compared
@@ -78,8 +78,8 @@ const ComparedHere = "="
 // Capabilities are the properties of a database's execution that guards depend on.
 type Capabilities struct {
 	// SetsInOrder: an expression of a SET list sees the assignments before it. Then the guard checks rows before the
-	// first assignment, and the rules assign columns after the last one. A column may be assigned twice, and be
-	// qualified.
+	// first assignment, and assigns its own columns after the last one. A column may be assigned twice, and have a
+	// qualified name.
 	SetsInOrder fact.Fact
 
 	// ReadsNewRow: in the VALUES of an INSERT, but not in its query, an expression can read the row's earlier columns
@@ -101,17 +101,17 @@ type Capabilities struct {
 	// that such a row may cause a refusal.
 	ChecksBeyondLimit fact.Fact
 
-	// SortsAside: an UPDATE with ORDER BY and a subquery may sort a copy of its rows, where the guard sees another row.
+	// SortsAside: an UPDATE with ORDER BY and a subquery is refused: in a sorted copy a guard may see a wrong row.
 	SortsAside fact.Fact
 
-	// FindsDatesByNull: IS NULL holds for some values other than NULL in WHERE, but not inside of a guard's CASE.
+	// FindsDatesByNull: IS NULL holds for some dates other than NULL in WHERE, but in a CASE only within a subquery.
 	FindsDatesByNull fact.Fact
 
 	// LedgerInRow: the ledger's check of an INSERT encloses a value of the first row. Otherwise it stands in a WHERE
 	// that filters the rows.
 	LedgerInRow fact.Fact
 
-	// SeeksFirst: if an index finds no row, no condition is evaluated, not even the ledger's check.
+	// SeeksFirst: without a row in the index no condition is evaluated. So the sought value has the ledger's check.
 	SeeksFirst fact.Fact
 
 	// PlansMatch: a virtual table itself evaluates MATCH, and a comparison of its hidden column. Inside of a guard's
@@ -162,8 +162,8 @@ type Texts struct {
 	// it. If the value is NULL, Assigned uses the column's current value. The column also gives an argument its type.
 	Assigned Around
 
-	// Strict are the functions in these texts that take integers only. For a column of another type the database
-	// reports a missing function, which means [NotInteger].
+	// Strict are the functions in the fields above that take integers only. For a column of another type the database
+	// reports that no such function exists, which counts as the refusal [NotInteger].
 	Strict []string
 }
 
@@ -196,13 +196,13 @@ type Protected struct {
 	// Cascades: only CASCADE drops a schema together with its objects.
 	Cascades fact.Fact
 
-	// Setting returns the name of a setting at a token if no statement may change the setting, else an empty text.
+	// Setting returns the name of a setting at token i of t if no statement may change the setting, else an empty text.
 	// Setting is nil if the database has no such setting. A statement that only reads and writes rows can change a
 	// setting only if it contains a name in Setters, or if Setters is empty.
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
-	// DynamicSetting returns why the expression at a token may change a setting that the text doesn't show; nil if no
+	// DynamicSetting returns why the expression at token i of t may change a setting that t doesn't name; nil if no
 	// expression can. Argument returns the number of the argument that is the setting's name; ok is false if no
 	// argument is.
 	DynamicSetting func(t *lex.Scanned, i int32) string

@@ -60,8 +60,8 @@ type Target struct {
 	// Schema and Name are the table's, normalised, as in the statement. Schema is empty if the statement has none.
 	Schema, Name string
 
-	// Keys has the source of the key column's value for each row of an INSERT. A SELECT has one source, because all of
-	// its rows have the same key. Keys is nil for other writes and for tables without a key.
+	// Keys has the source of the key column's value for each row of an INSERT. An INSERT ... SELECT has one source: all
+	// of its rows have the same key. Keys is nil for other writes and for tables without a key.
 	Keys []KeyValue
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. The guard only checks the old key. The
@@ -103,8 +103,8 @@ type Lock struct {
 	Expiry string // the time at which it expires; NULL means that it has expired
 }
 
-// Claims names the columns of a table's claims, which the tokens of another table's writes are compared with. The
-// column Key has the name of each claim, and the column Claim its newest value, as the ledger has of tokens. The names
+// Claims names a table with the rule Claim, for the rule ClaimOf of another table: writes to the other table present
+// claims of the first table's rows. The column Key has a row's key, and the column Claim its newest claim. The names
 // are normalised.
 type Claims struct {
 	Schema string // empty for the search path; on SQLite for the written table's file

@@ -17,14 +17,14 @@ type Table struct {
 
 	// Sealed: the database may refuse each write of the table that presents no token. The guard assigns the negative
 	// token to the fence column, or the negative claim to the claim column, and the seal makes the value positive. A
-	// DELETE presents its token separately. Values with Unsealed set present none.
+	// DELETE presents its token separately. A write that the caller marks as Unsealed presents none.
 	Sealed bool
 
 	// Claim is the column of the row's claim, an integer that only increases; empty without the rule. It goes with Key
-	// and, optionally, Sealed. An UPDATE that assigns the column, or is planned to claim, claims its rows: it needs no
-	// token, and throws an error unless it increases each row's claim. If a token names one of the rows, the row's
-	// claim is compared with the token. Every other UPDATE and DELETE must present its rows' claims: each row has the
-	// key of a token, and the token's value as its claim. A new row needs no token.
+	// and, optionally, Sealed. An UPDATE that assigns the column, or is planned as [TakesOver], claims its rows: it
+	// needs no token, and throws an error unless it increases each row's claim. If a token names one of the rows, the
+	// row's claim is compared with the token. Every other UPDATE and DELETE must present its rows' claims: each row has
+	// the key of a token, and the token's value as its claim. A new row needs no token.
 	Claim string
 
 	// ClaimOf makes Ledger compare the tokens, by equality, with the claims of another table's rows instead of with
@@ -34,8 +34,8 @@ type Table struct {
 
 	Serial string // column of the row's version, which every write increments; empty without Serial
 
-	// SerialRequired refuses writes of existing rows unless the statement is versioned. The caller must refuse
-	// statements that only write existing rows ([Target].Changes). An upsert throws an error if it would update.
+	// SerialRequired refuses writes of existing rows unless the statement is planned as [Versioned]. The caller must
+	// refuse statements that only write existing rows ([Target].Changes). An upsert throws an error if it would update.
 	SerialRequired bool
 
 	Lock Lock // columns of the lock that keeps other users from editing a row; empty without EditLock

@@ -46,8 +46,8 @@ type Writer interface {
 	// QueryOnly reports whether the text is only the query of a guard, without a statement.
 	QueryOnly() bool
 
-	// Presented writes a JSON object with the tokens' claims as its names. RowsText writes the written row's text,
-	// which is one of these names if a token has the row's claim.
+	// Presented writes a JSON object with a name for each token's claim, in the form of the Lookup. RowsText writes the
+	// written row's claim in this form. The claim is current if the object has this name.
 	Presented(of Lookup)
 	RowsText(of Lookup)
 

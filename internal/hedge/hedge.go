@@ -1,6 +1,7 @@
-// Package hedge lets the next statement of a key be sent although an earlier statement has no response yet. Statements
-// of a key are sent one after the other until a statement is late: its server may be unreachable. But a late statement
-// may also just be waiting for a lock, and holds a connection. So only a few statements may be late at once.
+// Package hedge lets the next statement of a key, such as a lease's name, be sent although an earlier one is
+// unanswered. Statements of a key are sent one after the other until a statement is late: its server may be
+// unreachable. But a late statement may also just be waiting for a lock, and holds a connection. So only a few
+// statements may be late at once.
 package hedge
 
 import (

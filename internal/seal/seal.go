@@ -24,7 +24,7 @@ type Table struct {
 	// rows present no token; other writes must present the row's claim.
 	Claim bool
 
-	FromTransaction bool // a write without a token may present the transaction's token; PostgreSQL only
+	FromTransaction bool // a write may present the tokens in the setting sqlfence.tokens instead; PostgreSQL only
 
 	// LedgerIn is the schema of the ledger if it differs from the table's. Only MySQL uses LedgerIn.
 	LedgerIn string

@@ -30,8 +30,8 @@ type Dialect struct {
 	Queries  func(w *Wanted) []string
 
 	// Uncut is the query Settings with a LIMIT, so that no setting of the session limits its rows. It is sent after
-	// Settings if that response may lack rows: Queries sets Capabilities.Cut, and Read clears Cut if a row shows a high
-	// limit.
+	// Settings if that response may lack rows: Queries sets Capabilities.Cut, and Read clears Cut if a row shows that
+	// the session's limit is high.
 	Uncut string
 
 	// Read stores the facts of a row, from the result of Settings, Uncut or one of Queries, in w.
@@ -156,7 +156,7 @@ func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 }
 
 // A query on a standby succeeds, but its result may be old, and a proxy may send each statement to another server. So a
-// query that decides something must check, in the same statement, whether a standby executes it.
+// query that a write depends on must check, in the same statement, whether a standby executes it.
 
 // Front is the number of columns that Deciding puts before the columns of its query.
 const Front = 3
@@ -164,7 +164,7 @@ const Front = 3
 // Deciding returns query with three more columns at the front: whether the server that executed it may lag behind the
 // primary, whether query has a row, and a column that isn't NULL if query has a row. If query has no row, all further
 // columns are NULL. The columns of query must have different names. pgpool sends the query to the primary, because the
-// function in the expression Standby may change its value.
+// function in the expression Standby is volatile.
 func (d *Dialect) Deciding(query string) string {
 	return sqltext.Whole(d.Text, "SELECT "+d.Standby+", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s "+
 		"LEFT JOIN (SELECT 1 AS found, q.* FROM ("+query+") AS q) AS d ON 1 = 1")

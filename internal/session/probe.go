@@ -133,7 +133,7 @@ func withinSavepoint(ctx context.Context, c Conn, do func()) (open bool, err err
 }
 
 // probeDetail reports whether err is the error of [Throwing], and returns the text after the marker. An error that
-// quotes the statement doesn't count: there any error of a guarded statement would look like the guard's.
+// quotes the statement doesn't count: on such a server any error of a guarded statement would look like the guard's.
 func probeDetail(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false

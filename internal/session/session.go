@@ -63,8 +63,8 @@ type Capabilities struct {
 	// row. Else it is the condition for such blocking, and why the server doesn't meet the condition.
 	Apart string
 
-	// LocksAlone: a row lock can't be shared, and all reads of a locking query see the newest rows. So a lock that a
-	// separate query takes, as that of tokens.Store.Hold, blocks changes in spite of Apart.
+	// LocksAlone: every row lock is exclusive, and all reads of a locking query see the newest rows. So the lock of a
+	// separate query, as that of tokens.Store.Hold, blocks changes, although a guard's doesn't (Apart).
 	LocksAlone bool
 
 	// Leaks: if a transaction continues after a failed statement on a table with triggers, its COMMIT sends the

@@ -39,7 +39,7 @@ type Unique struct {
 	Lock func(schema string) string
 
 	DefaultSchema string // the schema of a name without a schema
-	SearchedFirst string // the schema that is searched first; a REPLACE into a table of this schema is refused
+	SearchedFirst string // the schema that is searched before DefaultSchema; a REPLACE that names it is refused
 }
 
 // UniqueKeys returns the unique keys of a table, from the pool's cache or from the database.

@@ -77,9 +77,9 @@ type Missing struct{ Name, SQL, Remedy string }
 // Role stands in a GRANT for the role that the application connects as.
 const Role = "<role>"
 
-// Find returns the object of tables that is missing by err, if any. It reads only codes and names, because PostgreSQL
-// translates its messages. Before recommending to create one of sqlfence's tables, Find queries, with ask, whether
-// another schema has the table.
+// Find returns what err reports as missing, if that is one of tables, a column or a privilege. It reads only codes and
+// names, because PostgreSQL translates its messages. Before recommending to create one of sqlfence's tables, Find
+// queries, with ask, whether another schema has the table.
 func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 	if err == nil {
 		return Missing{}, false
@@ -119,8 +119,8 @@ func (t Table) unalterable(ask Asker) ([]string, error) {
 	return ask(t.Unalterable)
 }
 
-// roleOf returns, as SQL, the role of a session that lacks a privilege. It returns Role in a transaction that the error
-// has ended, because the session can't be queried there.
+// roleOf returns, as SQL, the role of a session that lacks a privilege. It returns the placeholder [Role] in a
+// transaction that the error has ended, where no query can be sent.
 func roleOf(err error, ask Asker) string {
 	if ask == nil {
 		return Role
@@ -167,8 +167,8 @@ func (t Table) missing(ask Asker) Missing {
 	return m
 }
 
-// Elsewhere returns the other schemas that have the table, if a session's schemas usually belong to one application. It
-// returns none if the query fails.
+// Elsewhere returns the other schemas that have the table. It returns none if the query fails, or in a database where
+// schemas usually belong to several applications: there the other table is likely another application's.
 func (t Table) Elsewhere(ask Asker) []string {
 	if t.own == nil || !t.own.Capabilities().Application.Is() {
 		return nil

@@ -35,8 +35,8 @@ type Batcher[T any] struct {
 const (
 	// size is the maximum number of calls that share a statement.
 	size = 64
-	// timeout is how long a statement keeps its place. A slower statement may be waiting for a lock, or its server may
-	// be unreachable, and must not hold up others.
+	// timeout is how long a statement counts as one of Width. A slower statement may be waiting for a lock, or its
+	// server may be unreachable, and must not hold up others.
 	timeout = 10 * time.Millisecond
 )
 

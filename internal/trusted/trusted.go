@@ -9,14 +9,14 @@ import (
 
 type key struct{}
 
-// Context returns the context to send query with. It marks only this query, because drivers pass the context to hooks
-// of the application, and a hook's own statements must be guarded.
+// Context returns the context to send query with. It marks only this query as sqlfence's own, because drivers pass the
+// context to hooks of the application, and a hook's own statements must be guarded.
 func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)
 }
 
-// Is reports whether ctx comes from [Context] for query. A wrapper between the package and the fenced driver may have
-// appended a comment to query, as for tracing.
+// Is reports whether ctx comes from [Context] for query. A wrapper around the fenced driver may have appended a comment
+// to query, as for tracing.
 func Is(ctx context.Context, query string) bool {
 	text, ok := ctx.Value(key{}).(string)
 	if !ok {
