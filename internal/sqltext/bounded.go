@@ -8,7 +8,7 @@ import (
 )
 
 // A Bounded is a statement with {floor}, the lower bound of new tokens. full has the bound of the server's timeline,
-// which began at the last promotion or restore; lower has that of the first one, if the server hides its timeline.
+// which began at the last promotion or restore; lower has that of the first timeline, if the server hides its own.
 type Bounded struct{ full, lower, epoch string }
 
 // NewBounded returns the statement of a template, as [Render] writes it. The template must number its arguments.

@@ -14,7 +14,7 @@ import (
 const LedgerTable = "fencing_tokens"
 
 // LowerBoundName names the ledger row with the highest token that a deleted name may have had, in a database with
-// timelines (see [Bounded]). In other databases, and for the number that Repair stores, the row's name is empty.
+// timelines (see [Bounded]). Elsewhere, and for the number that [tokens.Store.Repair] stores, the row's name is empty.
 const LowerBoundName = "sqlfence:floor"
 
 // CreateLedger creates the ledger's table in most databases.
@@ -163,13 +163,13 @@ func lowerBound(d Dialect, epoch string) string {
 		", " + served(d, epoch) + ")"
 }
 
-// start is [LowerBound] on the first timeline: 0 unless tokens' Repair has stored a higher number, under the empty
-// name, which no token can have.
+// start is [LowerBound] on the first timeline: 0 unless [tokens.Store.Repair] has stored a higher number, under the
+// empty name, which no token has.
 func start(d Dialect) string { return stored(d, "") }
 
-// served is the highest token that a name without a row may have had. Without timelines it equals start. With
-// timelines, start counts from the timeline's first token, but served counts from 0, so that it stays valid whatever
-// happens to the clock, the timeline and the privilege to read the timeline.
+// served is the highest token that a name without a row may have had. Without timelines it equals start. With timelines
+// it isn't relative to the timeline's first token, as start is, so that it stays valid whatever happens to the clock,
+// the timeline and the privilege to read the timeline.
 func served(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)

@@ -2,8 +2,8 @@ package sqltext
 
 import "strings"
 
-// Issuers has optional columns of a ledger, in which the database records which role last issued the name's token, and
-// when, from any client, and the triggers that fill the columns. docs/adr/0045 has the reasons.
+// Issuers has optional columns of a ledger, and the triggers that fill them. In the columns the database records which
+// role last issued the name's token, from any client, and when. docs/adr/0045 has the reasons.
 type Issuers struct {
 	Columns  []IssuerColumn
 	Triggers []Trigger

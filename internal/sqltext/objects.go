@@ -25,8 +25,8 @@ const (
 	SQLiteLedgerState = "sqlfence_ledger"
 )
 
-// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. A name may begin with ~
-// to be sorted last.
+// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. A name may begin with ~,
+// so that PostgreSQL fires this trigger last.
 const OwnPrefix = "sqlfence"
 
 // OwnsName reports whether a function, trigger or constraint of this name is sqlfence's: the name begins with the
@@ -75,8 +75,8 @@ const ComparedVariable = "sqlfence_seen"
 // Objects that a PostgreSQL database may have in addition to the ledger's table: see package
 // internal/dialect/postgres.
 const (
-	// LedgerFunction is the name of the function, in the schema of the ledger. A version with another meaning of the
-	// arguments or of the locks gets another number in its name.
+	// LedgerFunction is the name of the function that compares a token, in the ledger's schema. A version with another
+	// meaning of the arguments or of the locks gets another number in its name.
 	LedgerFunction = "sqlfence_newest_v2"
 
 	// LedgerTrigger is the name of the trigger for changed rows, and of its function.

@@ -24,8 +24,8 @@ const (
 	// SealPrefix begins the names of MySQL's three triggers.
 	SealPrefix = "sqlfence-seal:"
 
-	// OpenPrefix begins the names of the triggers in MySQL that a table has in addition to a seal, or that remain of a
-	// seal.
+	// OpenPrefix begins the names of MySQL's triggers that refuse negative tokens after a seal was removed, and of
+	// those that exist only while a table is sealed or unsealed.
 	OpenPrefix = "sqlfence-open:"
 
 	// SealBusy begins the names of the triggers that refuse all writes while a seal is replaced.
@@ -45,8 +45,9 @@ func DeleteSetting(table string) string { return "sqlfence.delete_" + settingNam
 // the old row is deleted, then to:42.
 func MoveSetting(table string) string { return "sqlfence.move_" + settingName(table) }
 
-// TransactionSetting is the setting in which a table's seal stores the last token that it took from a transaction: the
-// token's name, the transaction's number and its tokens. TokenSetting is the setting with the token's value.
+// TransactionSetting is the setting in which a table's seal stores the last token that it took from the transaction's
+// setting sqlfence.tokens: the token's name, the transaction's number and that setting's value. TokenSetting is the
+// setting with the token's value.
 func TransactionSetting(table string) string { return "sqlfence.proof_" + settingName(table) }
 
 // TokenSetting: see [TransactionSetting].

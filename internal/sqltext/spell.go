@@ -54,5 +54,5 @@ func Convert(expression string, t Type) string {
 }
 
 // OldSnapshot is the error text of PostgreSQL's fragment {seen name} if the name is new, and the statement's snapshot
-// may be older than the last Repair.
+// may be older than the last [tokens.Store.Repair].
 var OldSnapshot = NewMarker("unseen")

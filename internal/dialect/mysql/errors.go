@@ -85,8 +85,8 @@ func beginsWithRows(query string, tokens []lex.Token) bool {
 	return tokens[0].IsWord(query, "select", "insert", "update", "delete", "replace", "with", "values")
 }
 
-// analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB it
-// executes ALTER TABLE and IMPORT INTO.
+// analyzes reports whether query is an EXPLAIN ANALYZE of a statement that may commit; true in doubt. On TiDB, EXPLAIN
+// ANALYZE executes ALTER TABLE and IMPORT INTO.
 func analyzes(query string) bool {
 	if !strings.Contains(query, "analyze") {
 		return false
@@ -121,8 +121,8 @@ func isMultiStatement(query string) bool {
 var keepingTx = []string{"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain",
 	"describe", "desc", "use", "do", "handler", "savepoint", "release", "rollback", "commit"}
 
-// choosesKey reports whether the server may replace a key: in an AUTO_INCREMENT column, 0 means the next number, and an
-// empty text means 0 unless sql_mode is strict.
+// choosesKey reports whether the server may store another key for a new row than this one, so that no token covers the
+// row: in an AUTO_INCREMENT column, 0 means the next number, and an empty text means 0 unless sql_mode is strict.
 func choosesKey(key string) bool { return key == "0" || key == "" }
 
 // leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue. A deadlock

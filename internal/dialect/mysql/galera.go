@@ -1,14 +1,14 @@
 package mysql
 
 // Global variables that show a cluster in which several servers write, each with separate row locks. No session can
-// hide the cluster by them: wsrep_provider can't be set while the server runs, the other variable not while the server
-// is in a group. A session could set wsrep_on. wsrep_provider names a provider even while Galera is switched off.
+// hide the cluster by setting them, as it could by wsrep_on: wsrep_provider can't be set while the server runs, the
+// other variable not while the server is in a group. wsrep_provider names a provider even while Galera is off.
 const (
 	galera = "wsrep_provider"
 	group  = "group_replication_single_primary_mode"
 )
 
-// peers is the condition under which a lock of another row, such as the ledger's, holds.
+// peers is why a lock of another row, such as the ledger's, may not hold here: its condition, and that it isn't met.
 const peers = "one server writes to the database, and this is one of several (Galera, or Group Replication with " +
 	"several primaries)"
 

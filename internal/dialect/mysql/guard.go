@@ -28,7 +28,8 @@ var Guard = &guard.Dialect{
 
 		// If a subquery of an UPDATE reads the updated table, even through a view, MariaDB executes a multi-table
 		// UPDATE. To sort by anything but a column of the first table, such as RAND(), MariaDB collects the rows in a
-		// temporary table, and then evaluates SET, with the guard, for the column values of the last row read only.
+		// temporary table, and then evaluates SET, with the guard, for the column values of the row read last, which is
+		// another row.
 		SortsAside: fact.Yes,
 
 		// In WHERE the value 0000-00-00 of a DATE or DATETIME column that is NOT NULL is NULL.
@@ -51,14 +52,14 @@ var Guard = &guard.Dialect{
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", After: ")"},
 		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", After: ")"},
 		Assigns:     guard.Around{Between: " = "},
-		// A cast to an integer would cut a higher number to the highest integer, although the server may refuse to
-		// store the number.
+		// A cast to an integer would change a number beyond the highest integer to the highest integer, although the
+		// server may refuse to store the number.
 		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", After: ") AS DECIMAL(65))"},
 	},
 	Protected: guard.Protected{Cascades: fact.No, Setting: protectedSetting},
 
-	// PREPARE, EXECUTE IMMEDIATE, CALL and blocks may run dynamic SQL. BINLOG and statements of TiDB change rows of
-	// tables that the statements don't name.
+	// PREPARE, EXECUTE IMMEDIATE, CALL and blocks may run dynamic SQL, and BINLOG and statements of TiDB change rows of
+	// tables that they don't name. So a statement with one of these words is parsed, whatever tables it names.
 	Search: guard.Search{
 		Words: []string{"prepare", "immediate", "call", "binlog", "session_states", "replayer", "flashback", charset,
 			"character_set_results", "names", "charset", sqltext.ComparedVariable, "schema", "database"},
@@ -89,10 +90,11 @@ func protectedSetting(t *lex.Scanned, i int32) string {
 }
 
 // spellsKey writes the condition of [guard.Dialect.SpellsKey]. It depends on the key's type, because under a strict
-// sql_mode comparing a column with an unreadable value is an error. COERCIBILITY is 5 for all types but texts. ASCII
-// texts are compared by the column's collation. Other texts, which the column's character set may lack, are compared by
-// the collations that take the most texts for equal. Numbers and UUIDs are compared in their plain spelling. A key of
-// another type, such as a time, counts as equal to every token's key.
+// sql_mode it is an error to compare a column with a text that can't be converted to the column's type. COERCIBILITY is
+// 5 for all types but texts. ASCII texts are compared by the column's collation. Other texts, which the column's
+// character set may lack, are compared by the collations that take the most texts for equal. Numbers and UUIDs are
+// compared in their plain spelling. A key of another type, such as a time, counts as equal to each token's key, so that
+// no stale token passes.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	collated := " = CONVERT(" + row.Key + " USING utf8mb4) COLLATE utf8mb4_"

@@ -14,9 +14,9 @@ const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 ) ENGINE=InnoDB`
 
 // ledgerTriggers returns the triggers of the ledger. REPLACE fires the trigger for DELETE; TRUNCATE fires no trigger.
-// If an INSERT, or an UPDATE of a row without a token, gives a name its first token, a trigger compares the token with
-// the newest committed lower bound ([sqltext.LowerBound]), which it reads with a lock. Without the query's LIMIT a
-// session's sql_select_limit could make MariaDB read no row.
+// If an INSERT, or an UPDATE of a row with the token NULL or 0, gives a name its first token, a trigger compares the
+// token with the newest committed lower bound ([sqltext.LowerBound]), which it reads with a lock. Without the query's
+// LIMIT a session's sql_select_limit could make MariaDB read no row.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(mysql.Files, "*.sql") }
 
 // issuers records the account and the host from which the session was opened. They are stored as bytes, because the

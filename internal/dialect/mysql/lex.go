@@ -13,7 +13,7 @@ import (
 //   - "..." is a string or, with ANSI_QUOTES, a name. Either way it ends at the same place. The token is a [lex.Text]
 //     that may be a name.
 //   - A comment after /*!, /*M! or TiDB's /*T! is code for some servers or versions.
-//   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
+//   - $ begins a name, or in MySQL 9 a string; [ a name if sql_mode has MSSQL; \N is NULL in MariaDB.
 //   - In GBK, Big5, Shift JIS and the like a backslash or a backquote may be the second byte of a character, and 0xA0
 //     is a blank in single-byte encodings. Not each such text is an error, because names in other languages need
 //     backquotes. So the application must not use such an encoding.

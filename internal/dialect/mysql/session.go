@@ -40,13 +40,13 @@ var otherServers = []session.Server{
 	{Word: "mysql cluster", Name: "NDB Cluster"},
 }
 
-// itself matches versions of MySQL and MariaDB. The version and the package's revision precede the builder: MariaDB,
-// or an edition, a stage or a host of MySQL.
+// itself matches the version strings of MySQL and MariaDB: a version, revisions of its package, and then -MariaDB, or
+// words for an edition of MySQL, such as -enterprise, a stage, such as -rc1, or a cloud, such as -google.
 var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9][0-9a-z.+~:]*)*(-MariaDB.*|(-(log|debug|valgrind|asan|` +
 	`commercial|enterprise|community|advanced|standard|alpha|beta|dmr|m[0-9]+|rc[0-9]*|labs|lts|innovation|` +
 	`azure|google|cloud|u[0-9]+|rds[.0-9]*))*)$`)
 
-// canary: the error message has room for the version alone.
+// canary reads only the version: an error message of MySQL has no room for more. See [session.Dialect].
 func canary(*session.Wanted, bool) string {
 	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN q.n <= 0 THEN TRUE ELSE " +
 		session.Throwing(Text, "VERSION()") + " IS NOT NULL END"
@@ -186,8 +186,8 @@ func readRow(w *session.Wanted, row []string) {
 	}
 }
 
-// readModes reads the modes of sql_mode. Under SIMULTANEOUS_ASSIGNMENT no guard may assign a column twice: MariaDB
-// stores the first of two values, and crashes with three, and in an UPDATE two values are an error.
+// readModes reads the modes of sql_mode. Under SIMULTANEOUS_ASSIGNMENT no guard may assign a column twice: in an upsert
+// MariaDB stores the first of two values, and crashes with three, and in an UPDATE a second value is an error.
 func readModes(f *session.Capabilities, modes []string) {
 	f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 	f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
@@ -216,8 +216,8 @@ func splitting(charset string) lex.Escapes {
 	return lex.AnyEncoding
 }
 
-// plainCharsets are all other character sets that a client may use, except Swedish with seven bits (swe7). In EUC-KR a
-// character's second byte may be an ASCII letter, but no quote or backslash, so it ends no string.
+// plainCharsets are the character sets that a client may use, but for those in splitting and seven-bit Swedish. In
+// EUC-KR a character's second byte may be an ASCII letter, but no quote or backslash, so it ends no string.
 var plainCharsets = []string{
 	"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary",
 	"armscii8", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew",

@@ -78,12 +78,12 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write(")")
 }
 
-// spellsKey writes the condition of [guard.Dialect.SpellsKey]. A key that its type can't parse would be an error. So
-// texts are compared by the column's collation, char(n) without trailing blanks and citext in lower case; an enum has
-// one spelling, integers and UUIDs a plain one; and a key of another type, as a time, counts as equal to any token's.
+// spellsKey writes the condition of [guard.Dialect.SpellsKey]. To cast a token's key to the column's type could be an
+// error. So texts are compared by the column's collation, char(n) without trailing blanks and citext in lower case; an
+// enum has one spelling, integers and UUIDs a plain one; and a key of another type, as a time, equals any token's.
 //
-// Every string must also be valid SQL tokens without its quotes: under another setting for backslashes PostgreSQL may
-// refuse the application's statement, and must still refuse the statement with a guard.
+// Its strings must also be valid SQL tokens without their quotes: if another setting for backslashes moves the ends of
+// the statement's strings, package lex must still see that PostgreSQL refuses the statement.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	taken := func(condition string) {
@@ -122,8 +122,8 @@ func presentDelete(w guard.Writer) {
 
 // ledgerCheck calls the function that Setup installs, which takes the name's advisory lock and compares the token with
 // the newest token. The call names the function's schema, if known, and has the declared argument types, so that no
-// other function matches; the last argument is the ledger that the session finds. In a separate subquery the function
-// is called once, whether the ledger has a row for the name or not.
+// other function matches; the last argument is the ledger to query. In a separate subquery the function is called once,
+// whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
 	if home := w.FunctionSchema(); home != "" {
@@ -162,7 +162,7 @@ func ledgerTail(w guard.Writer) {
 }
 
 // ledgerNewer writes a query that throws an error if the ledger has a newer token. It takes no lock, because the
-// statement may still have to wait for rows. An older token throws no error, because the snapshot may be old.
+// statement may still have to wait for rows. A lower token there throws no error, because the snapshot may be old.
 func ledgerNewer(w guard.Writer, token int) {
 	const stored = sqltext.LedgerTable + ".token"
 	w.Write("(SELECT ")
@@ -176,8 +176,8 @@ func ledgerNewer(w guard.Writer, token int) {
 	w.Write(")")
 }
 
-// claimsCheck locks the claimed rows, and then compares them. Unlike ledgerCheck it takes no advisory lock: only
-// workers with these claims share the row lock, too few to delay a takeover for ever.
+// claimsCheck locks the claimed rows, and then compares them. Unlike ledgerCheck it takes no advisory lock to let a
+// takeover have its turn: only workers with these claims share the row lock, too few to hold it for ever.
 func claimsCheck(w guard.Writer) {
 	row := w.Claimed()
 	w.Write("(SELECT ")

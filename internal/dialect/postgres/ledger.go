@@ -59,9 +59,9 @@ func bodyOf(statement, front string) string {
 // pathSet is a condition for the settings of a function that sets its search path.
 const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`
 
-// asCreated compares a function's body by its hash, which is shorter: the server logs a query that throws an error.
-// The stored body is converted back to a template for format, percent signs first, so that no other body leads to the
-// same template. Bytes are compared in the database's encoding: no conversion fails.
+// asCreated compares a function's body by its hash, which is shorter: the server logs the canary with this text, as it
+// throws an error. The stored body is converted back to a template for format, percent signs first, so that no other
+// body leads to the same template. Bytes are compared in the database's encoding: no conversion fails.
 func asCreated(p, body, settings string) string {
 	const ledger = "pg_catalog.concat(pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%'), '." +
 		sqltext.LedgerTable + "')"

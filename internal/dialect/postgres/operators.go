@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Qualified returns a statement of sqlfence's own with its comparisons and the types of its casts named with their
-// schema, as functions are: if the search path has another schema before pg_catalog, or pg_catalog has no operator of
-// just these types, the server would find an application's. The equals signs of a SET list stay, and so do constants,
-// comments and OPERATOR(=).
+// Qualified returns a statement of sqlfence's own with the schema pg_catalog before its comparison operators and the
+// types of its casts. Otherwise, if the search path has another schema before pg_catalog, or pg_catalog has no operator
+// of just these types, the server could find an application's. The equals signs of a SET list stay, and so do
+// constants, comments and OPERATOR(=).
 //
-// A comparison with its schema binds as tightly as || does, so only arithmetic may stand on its right side. IN
-// becomes such a comparison. The statements themselves name the schema of all other operators, and have no BETWEEN,
-// LIKE, NULLIF, IS DISTINCT FROM, CASE with an operand, or IN for rows.
+// OPERATOR(pg_catalog.=) binds as tightly as || does, so only arithmetic may stand on its right side. IN becomes = ANY
+// or <> ALL. The statements themselves name the schema of functions and all other operators, and have no BETWEEN, LIKE,
+// NULLIF, IS DISTINCT FROM, CASE with an operand, or IN for rows.
 func Qualified(statement string) string {
 	const (
 		none = iota
@@ -95,8 +95,8 @@ func Qualified(statement string) string {
 	return string(b)
 }
 
-// A DO block of sqlfence stores CurrentPath in its variable path, and runs CatalogueFirst, so that it finds
-// PostgreSQL's operators first, and at its end PathAsBefore. It names the schema of each object that it creates.
+// A DO block of sqlfence stores CurrentPath in its variable path, and begins with CatalogueFirst, so that it finds
+// PostgreSQL's operators first. It ends with PathAsBefore. It names the schema of each object that it creates.
 const (
 	CurrentPath    = "pg_catalog.current_setting('search_path')"
 	CatalogueFirst = "PERFORM pg_catalog.set_config('search_path', pg_catalog.concat_ws(', ', 'pg_catalog', " +

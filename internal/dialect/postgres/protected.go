@@ -41,8 +41,8 @@ const (
 )
 
 // runners are functions of PostgreSQL that run dynamic SQL, with the positions of the arguments that contain SQL. The
-// functions allow only queries, but a query may call set_config. dblink isn't listed, because dblink runs SQL in
-// another session.
+// functions allow only queries, but a query may change a protected setting by set_config. dblink isn't listed, because
+// dblink runs SQL in another session.
 var runners = map[string][]int{
 	"query_to_xml": {0}, "query_to_xmlschema": {0}, "query_to_xml_and_xmlschema": {0}, "ts_stat": {0},
 	"ts_rewrite": {1}, "crosstab": {0, 1}, "crosstab2": {0}, "crosstab3": {0}, "crosstab4": {0},

@@ -66,7 +66,7 @@ var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]
 	`| - Percona (Distribution|Server for PostgreSQL [0-9.]+))?( on [^ ,]+)?, compiled by .+, (32|64)-bit$`)
 
 // canary returns a statement that throws an error with all capabilities in its text, which PostgreSQL quotes in full.
-// In a transaction that inTx doesn't report, now differs from the statement's start, and the statement throws no error.
+// It ends no transaction that inTx doesn't report: there now differs from the statement's start, so it throws no error.
 func canary(w *session.Wanted, inTx bool) string {
 	unless := ""
 	if !inTx {

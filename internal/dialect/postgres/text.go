@@ -18,7 +18,7 @@ import (
 // In addition to the fragments of every dialect, PostgreSQL's statements have {durable} and {seen name}, see durable
 // and checksSnapshot. {turn name} takes the name's advisory lock. {try name} takes it if it is free, and is true then.
 // {share name} takes it shared if no session holds or awaits it exclusively, and is true then. {holds number} is true
-// if this session holds the advisory lock with the number, that of a session of ephemeral leases.
+// if this session holds the advisory lock with this number: a process holds it while its ephemeral leases live.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
@@ -131,7 +131,7 @@ const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchro
 const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')"
 
 // checksSnapshot returns a condition for a statement that may add the name, an expression of type text, to the ledger.
-// A name begins above the lower bound, which Repair increases. Above READ COMMITTED the statement's snapshot may be
+// A name begins above the lower bound, which [tokens.Store.Repair] increases. Above READ COMMITTED the snapshot may be
 // older than a Repair that the statement has waited for. For an existing name this is a serialization failure, but a
 // new name would begin too low. So the condition throws [sqltext.OldSnapshot], and the caller must add the name first.
 func checksSnapshot(name string) string {
@@ -153,7 +153,7 @@ func (d text) FindElsewhere(schema, table string) string {
 		"" + other + " ORDER BY n.nspname")
 }
 
-// MayChangeSchema looks for changes of search_path, also by SET SCHEMA, RESET ALL, DISCARD ALL and code, and for
+// MayChangeSchema looks for changes of search_path, also by SET SCHEMA, RESET ALL, DISCARD ALL and set_config, and for
 // changes of the role, because "$user" in the path means the schema of the role.
 func (text) MayChangeSchema(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsDynamically(query) ||

@@ -47,8 +47,8 @@ var Guard = &guard.Dialect{
 	// parameter numbers from its beginning for a number that isn't the highest so far.
 	MaxInputs: 32766, MaxAdded: 64,
 
-	// PRAGMA writable_schema makes the schema's tables writable. The rows of sqlite_dbpage are the pages of the file;
-	// modernc.org/sqlite has this virtual table.
+	// A client that writes to these tables can drop a trigger: PRAGMA writable_schema makes the schema's tables
+	// writable. The rows of sqlite_dbpage are the pages of the file; modernc.org/sqlite has this virtual table.
 	//
 	// Source: https://sqlite.org/schematab.html, https://sqlite.org/dbpage.html.
 	DefiningTables: []string{"sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master",

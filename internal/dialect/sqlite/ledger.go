@@ -15,7 +15,7 @@ const ledgerState = "CREATE TABLE IF NOT EXISTS " + sqltext.SQLiteLedgerState + 
 // ledgerTriggers returns the ledger's triggers. INSERT OR REPLACE of an existing name deletes the row and fires no
 // DELETE trigger. So a trigger before each INSERT stores the row's token in [sqltext.SQLiteLedgerState], and a trigger
 // after it, which an upsert that updates or ignores the row doesn't fire, compares the tokens. The name is stored as
-// inserted: in a ledger created without sqlfence 'Books' may equal 'books'.
+// inserted: in a ledger created without sqlfence 'Books' may equal 'books', but that table compares bytes.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(sqlite.Files, "*.sql") }
 
 // issuers has no column for the session, because SQLite has no sessions.

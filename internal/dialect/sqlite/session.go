@@ -24,8 +24,8 @@ var Session = &session.Dialect{
 	Unalterable: unalterable,
 }
 
-// unalterable returns a query for the remedy if a relation is a view or a virtual table. The query recognises a virtual
-// table by the beginning of its definition, which SQLite normalizes.
+// unalterable returns a query for what to do if a relation that lacks a column is a view or a virtual table. The query
+// recognises a virtual table by the beginning of its definition, which SQLite normalizes.
 func unalterable(table session.Name) string {
 	const view = "it is a view, and the marks of its rows are in the tables behind it: register those, and write them"
 	const virtual = "it is a virtual table, which ALTER TABLE adds no column to: create it with the column, as " +

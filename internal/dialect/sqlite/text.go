@@ -39,7 +39,7 @@ func (text) Cast(sqltext.Type) string { return "" }
 
 // Now rounds the time to milliseconds. SQLite keeps whole milliseconds, and julianday('now') is a floating-point number
 // of days, less than 0.03 ms off. Without rounding, half of all times would be one millisecond too early, and a lock
-// that is over by one clock would be alive by the other.
+// that has ended by SQLite's clock would be alive by Now.
 func (text) Now() string {
 	return "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 }

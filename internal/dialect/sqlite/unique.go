@@ -89,7 +89,7 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 }
 
 // writing matches triggers that write: SQLite applies the conflict clause of the application's statement to the writes
-// of its triggers and of nested triggers. own matches sqlfence's triggers.
+// of its triggers and of nested triggers. own matches sqlfence's triggers, which are allowed to write.
 //
 // Source: https://sqlite.org/lang_createtrigger.html.
 var (

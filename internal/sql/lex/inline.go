@@ -8,9 +8,9 @@ import "strings"
 // with escapes.
 
 // Inlines reports whether a driver that writes values into the text finds the same placeholders as the server, and puts
-// no value where the value would run together with a string. Databases with drivers that send arguments separately
-// always pass. If older is set, drivers without support for dollar quotes must pass as well. pgx writes values into the
-// text only if standard_conforming_strings is on and client_encoding is UTF8.
+// no value where the value would run together with a string. It is true if all drivers of the database send arguments
+// separately. If older is set, it must hold for drivers without dollar quotes. Strings are read without escapes, as pgx
+// writes values only if standard_conforming_strings is on and client_encoding is UTF8.
 func (r *Rules) Inlines(text string, older bool) bool {
 	if !r.DollarQuotes.Is() {
 		return true

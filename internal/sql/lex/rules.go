@@ -104,7 +104,7 @@ const firstOfMark = 0xEF
 
 // Escapes tells how the session's settings affect string constants: in which constants a backslash escapes the next
 // byte, and which encoding applies. Constants with a prefix letter that decides about escapes don't depend on the
-// settings. In an encoding without a bit here, no ASCII byte is part of another character.
+// settings. In an encoding other than GBK, Big5 and SJIS no ASCII byte is part of another character.
 type Escapes uint8
 
 const (
@@ -124,7 +124,7 @@ const (
 	SJIS        Escapes = 3 << 2
 	AnyEncoding Escapes = 4 << 2
 
-	EscapesBits = 5 // that one takes
+	EscapesBits = 5 // the number of bits that an Escapes has
 
 	modes = GBK - 1
 )

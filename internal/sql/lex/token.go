@@ -68,7 +68,7 @@ const (
 	Conditional
 )
 
-// More makes room for more elements in a full slice. The last n elements were found in the first done of all bytes:
+// More makes room for more elements in a full slice. Of all bytes or tokens of the input the first done had n elements:
 // More makes room for the rest at the same density. A slice that grows by a factor takes several times the final room.
 func More[T any](s []T, n, done, all int) []T {
 	const factor = 64 // at most, as the beginning may be unlike the rest

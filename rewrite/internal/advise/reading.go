@@ -1,7 +1,7 @@
 package advise
 
-// These codes are reasons why a part of a statement can't be read. ExpectedAlias, TooDeep, and the codes about code at
-// the end refuse any statement; the other codes refuse a statement if the part names a registered table.
+// These codes are reasons why a part of a statement can't be read. ExpectedAlias, TooDeep, and the codes from
+// OtherLanguage on refuse any statement; the other codes refuse a statement if the part names a registered table.
 const (
 	Readable               Code = ""
 	TooDeep                Code = "it is nested too deeply to be read"

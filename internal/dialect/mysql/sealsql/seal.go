@@ -28,8 +28,9 @@ func Triggers(of *seal.Table) []Trigger {
 		t.trigger("delete", sealDelete)}
 }
 
-// OpenTriggers returns the triggers of an unsealed table, which refuse negative tokens in the fence column. A CHECK
-// constraint would copy the table when it is added, and INSERT IGNORE would silently skip the rows that it refuses.
+// OpenTriggers returns the triggers of an unsealed table. They refuse a negative token in the fence column, which
+// presents the token to a seal. A CHECK constraint would copy the table when it is added, and INSERT IGNORE would
+// silently skip the rows that it refuses.
 func OpenTriggers(of *seal.Table) []Trigger {
 	t := sealed{of}
 	return []Trigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
@@ -116,8 +117,9 @@ func (t sealed) fragments(event string) sqltext.Fragments {
 	}
 }
 
-// sealWrite is the body of the triggers for inserted and updated rows. It declares variables only in the rare branch
-// that uses them. NOT needs brackets, because its precedence depends on sql_mode.
+// sealWrite is the body of the triggers for inserted and updated rows. It declares variables only in the ELSE branch,
+// in which it refuses a token or compares it with the ledger. NOT needs brackets, because its precedence depends on
+// sql_mode.
 const sealWrite = `{takenover}IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN

@@ -21,7 +21,7 @@ type Function struct {
 	text string   // the body, as a template for PostgreSQL's format
 	args []string // arguments of format, after the schema and the ledger: additions for a table with partitions
 
-	transaction bool // the function returns a token of the transaction; no trigger calls it directly
+	transaction bool // the function returns a token in the setting sqlfence.tokens; no trigger calls it directly
 	// the function reads the size of the transaction's memory, with the privileges of the table's owner
 	measures bool
 }
@@ -68,9 +68,9 @@ func LedgerName(own string) string {
 	return postgres.Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// Functions returns the functions of a table's seal: for written rows, deleted rows, DELETE statements and TRUNCATE.
-// If the seal accepts a transaction's tokens, a function that reads them and a function that verifies them at the end
-// follow.
+// Functions returns the functions of a table's seal: for written rows, deleted rows, DELETE statements and TRUNCATE. If
+// the seal accepts tokens in the transaction's setting sqlfence.tokens, a function that reads them and a function that
+// verifies them at COMMIT follow.
 func Functions(of *seal.Table) []Function {
 	t := sealed{of}
 	write := func(text string) string { return t.fill(text, true) }
@@ -90,8 +90,8 @@ func Functions(of *seal.Table) []Function {
 
 // triggerRows returns VALUES with a row for each trigger of a seal, in the order in which they are created: the number,
 // the trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL if the table needs no
-// such trigger. A DELETE on a parent without seal fires no clearing trigger, so a trigger clears the presented token
-// after each DELETE on the table as well.
+// such trigger. The trigger ~sqlfence_before clears an earlier DELETE's token, but a DELETE on a parent without a seal
+// doesn't fire it. So if there is such a parent, ~sqlfence_after clears the token after each DELETE.
 func triggerRows(t *seal.Table) string {
 	f := Functions(t)
 	text := postgres.Text.Text
@@ -276,8 +276,8 @@ const takenOver = `
 		RETURN NEW;
 	END IF;`
 
-// presentedClaim compares the claim that the transaction presents, if any, with the row that an UPDATE takes over: if
-// they differ, another worker has replaced the transaction's client.
+// presentedClaim compares the claim that the transaction presents for a row, if any, with the row's claim, before an
+// UPDATE takes the row over. If they differ, another worker has taken the row over.
 const presentedClaim = `
 		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
@@ -296,9 +296,8 @@ const takenClaim = `
 		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN{taken}
 		END IF;`
 
-// takenForMove is a part of sealWrite for a write that takes its token from the transaction. An UPDATE that changes the
-// row's key needs the transaction's tokens of the old key and of the new key. Neither may be older than the stored
-// token.
+// takenForMove is a part of sealWrite for a write with its token in sqlfence.tokens. An UPDATE that changes the row's
+// key needs a token of the old key and one of the new key in this setting. Neither may be older than the stored token.
 const takenForMove = `
 		IF ` + movesKey + ` THEN
 			newest := {taken for old};
@@ -360,8 +359,8 @@ const deletedMove = `
 		END IF;
 	END IF;`
 
-// ofThisRow is a condition of deletedMove for a table with Claim: an UPDATE that takes a row over presents no token,
-// and may move only this row to another partition.
+// ofThisRow is a condition of deletedMove for a table with Claim: an UPDATE that takes a row over presents no token, so
+// it may move only this row to another partition, and delete no other.
 const ofThisRow = " AND pg_catalog.texteq(pg_catalog.substr(move, pg_catalog.int4pl(" +
 	"pg_catalog.strpos(pg_catalog.substr(move, 6), ':'), 6)), {name of old})"
 

@@ -2,8 +2,8 @@ package sealsql
 
 import "strings"
 
-// takenToken is an SQL expression for the transaction's token of a row's name, or NULL. Two settings cache the result
-// for the previous row, with the transaction's number and its tokens.
+// takenToken is an SQL expression for the token of a row's name in the transaction's setting sqlfence.tokens, or NULL.
+// Two settings cache the result for the previous row, with the transaction's number and its tokens.
 const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), " +
 	"pg_catalog.concat({token name}, ' ', pg_catalog.txid_current(), ' ', " +
 	"pg_catalog.current_setting('sqlfence.tokens', true))) THEN " +
@@ -11,7 +11,8 @@ const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proo
 	"name}) END"
 
 // commitTrigger is the number, as SQL, of the trigger that verifies the tokens when the transaction ends. inDoubt is
-// the trigger's condition, and doubted a part of the condition as the catalogue shows it.
+// its condition: a write has passed in doubt (see sealTransaction). doubted is a part of inDoubt as the catalogue shows
+// it.
 const (
 	commitTrigger = "6"
 	inDoubt       = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
@@ -91,9 +92,9 @@ BEGIN
 	END LOOP;
 END `
 
-// sealLate is the body of a trigger that fires when the transaction ends, for each row written in doubt: the tokens
-// must be unchanged, and must belong to the transaction. The result for the first row is stored in a setting and lets
-// later rows pass; RESET ALL removes the tokens and the result, so that nothing passes.
+// sealLate is the body of a trigger that fires when the transaction ends, for each row written in doubt (see
+// sealTransaction): the tokens must be unchanged, and must belong to the transaction. The result for the first row is
+// stored in a setting and lets later rows pass; RESET ALL removes the tokens and the result, so that nothing passes.
 var sealLate = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -112,13 +113,13 @@ BEGIN
 	RETURN NULL;
 END `
 
-// doubtLock is the first number of the advisory lock that a transaction holds since its first write in doubt; the
-// second number is the session's. The lock shows the doubt even after RESET ALL has removed the settings. A rollback to
-// a savepoint undoes the lock and the settings.
+// doubtLock is the first number of the advisory lock that a transaction holds since its first write in doubt (see
+// sealTransaction); the second number is the session's. The lock shows the doubt even after RESET ALL has removed the
+// settings. A rollback to a savepoint undoes the lock and the settings.
 const doubtLock = "1936683110"
 
-// doubts is a condition: the transaction holds doubtLock. PL/pgSQL evaluates doubts before it takes the lock, from
-// left to right.
+// doubts is a condition: the transaction holds doubtLock. PL/pgSQL evaluates doubts, on the left of OR, before it takes
+// the lock there.
 const doubts = "EXISTS (SELECT FROM pg_catalog.pg_locks AS l WHERE pg_catalog.texteq(l.locktype, 'advisory') " +
 	"AND pg_catalog.int4eq(l.pid, pg_catalog.pg_backend_pid()) AND pg_catalog.oideq(l.classid, '" + doubtLock +
 	"'::pg_catalog.oid) " +
@@ -131,18 +132,19 @@ const lookVariables = `before pg_catalog.int8;
 	found_here pg_catalog.bool;`
 
 // memory is a FROM clause for the size of the transaction's memory. A subtransaction has a separate memory context,
-// which may remain after its release.
+// which may remain after its release: then look still finds a subtransaction.
 const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, ` +
 	`'TopTransactionContext')`
 
-// look sets nested to whether the level may be a subtransaction. If it isn't, look sets found_here to whether the
-// setting of the tokens was set in this transaction, and stores the tokens in sqlfence.taken as the control. RESET
-// changes the setting to the default of the role, the database or the connection, so a value equal to that default
-// isn't accepted as the transaction's.
+// look sets nested to whether the write may be in a subtransaction. If it isn't, look sets found_here to whether the
+// setting of the tokens was set in this transaction. The control (see sealTransaction) is to store the tokens in
+// sqlfence.taken. RESET changes the setting to the default of the role, the database or the connection, so a value
+// equal to that default isn't accepted as the transaction's.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
 // lookAgain is look without regard to nested, because an ending transaction may still have the memory contexts of
-// former subtransactions. Its control is another setting, because that of look may already have a stack entry.
+// former subtransactions. Its control stores the tokens in another setting, because sqlfence.taken may already have a
+// stack entry.
 var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
