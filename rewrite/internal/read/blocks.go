@@ -125,8 +125,8 @@ func (t blocks) mysqlClauses(w *Write) bool {
 	return t.mysqlReturning(w)
 }
 
-// mysqlReturning reads RETURNING to the end. In MySQL the word may be a name, and a clause may follow: the write is
-// then unreadable.
+// mysqlReturning reads RETURNING to the end. In MySQL, RETURNING may be a column's name before another clause: the
+// write is then unreadable.
 func (t blocks) mysqlReturning(w *Write) bool {
 	if t.returning(w) {
 		t.until("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into")

@@ -52,7 +52,7 @@ func (t blocks) mysqlClass() Class {
 	return t.runs()
 }
 
-// isDynamicOnTiDB holds for TiDB's statements that prepare, run or write data which their text doesn't show.
+// isDynamicOnTiDB reports whether TiDB prepares or runs SQL, or writes to tables, that the text doesn't show.
 //
 //	SET SESSION_STATES 'prepared statements and variables'
 //	PLAN REPLAYER DUMP [WITH STATS AS OF TIMESTAMP x] EXPLAIN ANALYZE {'file of the client' | SLOW QUERY ...}
@@ -131,7 +131,7 @@ func (t *Text) executes() int32 {
 }
 
 // mysqlDefinition returns Definition for a CREATE that adds an object, and neither changes rows of existing tables nor
-// changes them automatically later. For a table that is made of other tables the result is Joins, else Unknown.
+// changes them automatically later, as an event does. For a table made of other tables it returns Joins, else Unknown.
 //
 //	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
 //	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...
@@ -152,8 +152,8 @@ func (t blocks) mysqlDefinition() Class {
 	return Unknown
 }
 
-// created returns the token of the object that a CREATE creates, or a token after the region, and whether there is an
-// OR REPLACE.
+// created returns the token of the object that a CREATE creates, or a token from t.stop on, and whether there is an OR
+// REPLACE.
 func (t blocks) created() (i int, replaces bool) {
 	for i = t.i + 1; i < t.stop; {
 		next := &t.Tokens[i+1]

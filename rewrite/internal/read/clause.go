@@ -2,9 +2,9 @@ package read
 
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
-// until moves to the next of the words outside of brackets that ends a clause, or to the end of the region, and returns
-// the position. The databases reserve these words, so each word ends a clause unless it is a label (after a dot or AS),
-// or [Text.isNoClause] reports true.
+// until moves to the next of the words outside of brackets that ends a clause, or to t.stop, and returns the position.
+// The databases reserve these words, so each word ends a clause unless it is a label (after a dot or AS), or
+// [Text.isNoClause] reports true.
 func (t *Text) until(words ...string) (at int) {
 	cases := 0
 	for ; t.i < t.stop; t.i = t.Skip(t.i) {

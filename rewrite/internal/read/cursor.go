@@ -50,8 +50,8 @@ func (t *Text) pastPlain(i int) int {
 // maxDepth is how deeply statements may be nested.
 const maxDepth = 100
 
-// enter makes the tokens inside the bracket at the current token the region, until the caller calls leave with stop. ok
-// is false if the nesting is too deep.
+// enter makes the tokens inside the bracket at the current token the region that is read (t.i to t.stop), until the
+// caller calls leave with stop. ok is false if the nesting is too deep.
 func (t *Text) enter() (stop int, ok bool) {
 	if t.depth == maxDepth {
 		return 0, false

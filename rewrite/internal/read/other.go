@@ -138,7 +138,7 @@ func (t walker) isCopyTo() bool {
 }
 
 // isDefinition reports whether the statement creates an object, and neither changes rows of existing tables nor changes
-// them automatically later. It also reports true for a statement that drops an object without rows.
+// them automatically later, as a trigger does. It also reports true for a statement that drops an object without rows.
 func (t walker) isDefinition() bool {
 	if !t.isWord(t.tok(), "create") {
 		return t.dropsNoTable()
@@ -152,8 +152,8 @@ func (t walker) isDefinition() bool {
 		"statistics", "policy", "publication", "role", "user")
 }
 
-// dropsNoTable reports whether the statement is a DROP of a function, role or other object with a separate namespace. A
-// table may have the same name.
+// dropsNoTable reports whether the statement is a DROP of a function, role or other object with a separate namespace.
+// So the object's name means no table, even if a table has the same name.
 func (t walker) dropsNoTable() bool {
 	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate",
 		"role", "user")

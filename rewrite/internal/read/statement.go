@@ -75,7 +75,7 @@ const (
 	// Reading: a read, unless parts that follow are hidden writes.
 	Reading
 	// Definition: the statement creates an object, and neither changes rows of existing tables nor changes them
-	// automatically later; or it drops an object without rows.
+	// automatically later, as a trigger does; or it drops an object without rows.
 	Definition
 	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part of another table.
 	Joins

@@ -10,9 +10,9 @@ func (t walker) claim(verb int) {
 	t.mayHide = true
 }
 
-// strays checks each verb of a write in the statement. Each verb must be one that claim has recorded, once and in the
-// order of the text, or be a name or a function. Any other verb becomes a part of kind HiddenPart, because an unread
-// write may begin there. strays also adds the tables that PostgreSQL's SELECT ... INTO creates.
+// strays checks each verb of a write in the statement. Each verb must be in t.verbs, once and in the order of the text,
+// or be a name or a function. Any other verb becomes a part of kind HiddenPart, because an unread write may begin
+// there. strays also adds the tables that PostgreSQL's SELECT ... INTO creates.
 func (t walker) strays() {
 	claimed := t.verbs
 	for i := int(t.Lo); i < int(t.Hi); i++ {

@@ -17,7 +17,7 @@ func (w claims) claimedColumns() guard.ClaimColumns {
 	}
 }
 
-// claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM. The
+// claimedRows writes, for a FROM, the table that ClaimOf names and the condition for the rows that the tokens name. The
 // comparison with the column uses the index, and finds all rows with a key that the type and collation consider equal.
 // The comparison with the key's text keeps only the rows with exactly the token's key.
 func (w claims) claimedRows() {
@@ -40,13 +40,13 @@ func (w claims) claimsTable() string {
 	return schema + w.Dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
 }
 
-// mostNamed is the highest number of tokens for which a refusal names the token of a missing row: the database counts
-// the rows of each token.
+// mostNamed is the highest number of tokens for which a refusal names the token of a missing row, because for that the
+// database must count the rows of each token.
 const mostNamed = 8
 
-// compareClaims writes a condition over the rows that the query has found. The condition is true if each token names a
-// found row, and all rows have the claim values of their tokens. Otherwise the condition throws an error that names a
-// row with another claim value, or a missing row.
+// compareClaims writes a condition over the rows of a query from [claims.claimedRows]. The condition is true if each
+// token names a found row, and all rows have the claim values of their tokens. Otherwise the condition throws an error
+// that names a row with another claim value, or a missing row.
 func (w claims) compareClaims(row guard.ClaimColumns) {
 	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
 	min, count := w.Dialect.builtIn("MIN"), w.Dialect.builtIn("COUNT")

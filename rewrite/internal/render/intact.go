@@ -59,7 +59,7 @@ type check struct {
 	opened []int
 
 	// placeholders is the number of the statement's last placeholder before the token at index next, inputs that of the
-	// last one that passes has compared, and highest the highest number in the rendered text so far.
+	// last placeholder that the method passes has compared, and highest the highest number in the rendered text so far.
 	placeholders, inputs, highest int
 }
 

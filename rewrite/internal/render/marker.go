@@ -150,8 +150,8 @@ func leadingDigits(s string) string {
 	return s[:n]
 }
 
-// readClaim reads the details of a failed check of another table's claims: token and claim value. The token is -1 if
-// the row of an unknown token is missing; m then has the number of the table's first token.
+// readClaim reads the details of a failed check of another table's claims: token and claim value. The token is -1 if a
+// row is missing, and too many tokens ([mostNamed]) were checked to find which; m.Token is then the first.
 func readClaim(m *guard.Marker, detail string) error {
 	token, current, _ := strings.Cut(detail, ":")
 	n, err := strconv.Atoi(token)
@@ -170,7 +170,7 @@ func readClaim(m *guard.Marker, detail string) error {
 }
 
 // readUnproven reads the details in the error of the claim's check: the row's claim value and key. The key shows which
-// of the table's tokens is stale; m has the number of the table's first token.
+// of the table's tokens is stale. m.Token is at first the index of the table's first token.
 func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
 	kind := guard.Stale
 	if m.Kind == byTakeover {

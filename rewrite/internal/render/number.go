@@ -8,9 +8,9 @@ import (
 // numbers writes the SQL that compares and increments the number of a row: its version (Serial) or its claim.
 type numbers struct{ *writer }
 
-// beforeAssigned writes the SQL before the value that the statement assigns to the number, and afterAssigned writes
-// the SQL after the value. Together they throw an error unless the assigned value is higher than the row's number. Both
-// numbers are compared as integers, the stored type: 7.4 doesn't increase 7.
+// beforeAssigned writes the SQL before the value that the statement assigns to the serial or claim column, and
+// afterAssigned writes the SQL after the value. Together they throw an error unless the value is higher than the row's.
+// Both numbers are compared as integers, the stored type: 7.4 doesn't increase 7.
 func (w numbers) beforeAssigned() {
 	if w.lacksSerial() {
 		w.write("COALESCE(")
@@ -75,8 +75,8 @@ func (w numbers) increment() {
 	}
 }
 
-// isNoInteger writes, between two texts, the condition that the row's number is no integer. If the database only stores
-// integers there, isNoInteger writes nothing, and returns false.
+// isNoInteger writes, between two texts, the condition that the row's serial or claim is no integer. If the database
+// only stores integers there, isNoInteger writes nothing, and returns false.
 func (w *writer) isNoInteger(first, last string) bool {
 	before, behind := w.Dialect.Guard.NotInteger.Ends()
 	if before == "" {
@@ -91,8 +91,8 @@ func (w *writer) throwNoInteger() {
 	w.throw(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }
 
-// storedNumber writes the row's number, 0 for NULL. A negative number was written for a seal that was missing, and
-// counts by its absolute value.
+// storedNumber writes the row's serial or claim, 0 for NULL. A negative claim counts by its absolute value: a write
+// presents it to a seal, and if the seal is missing, it stays negative.
 func (w *writer) storedNumber() { w.write(w.storedText()) }
 
 func (w *writer) storedText() string {

@@ -72,12 +72,12 @@ type Bare struct {
 // NoBare is the index of a part without bare placeholders.
 const NoBare = -1
 
-// manyRepeated is the most repeated placeholders of a text that get the numbers of the originals. More stay bare, and
-// their values are passed once more, because SQLite searches all preceding numbers for each numbered placeholder.
+// manyRepeated is the most placeholders in repeated parts (see [Repeats]) that get the originals' numbers. More stay
+// bare, and their values are passed once more, because SQLite searches all preceding numbers for each number.
 const manyRepeated = 16
 
-// manyNumbered is the most repeated placeholders that get numbers if the statement has no room for their values once
-// more: SQLite takes a second for 16,000. A condition with more isn't repeated, so the database uses no index for it.
+// manyNumbered is the most placeholders in repeated parts that get numbers if the statement has no room for their
+// values once more: SQLite takes a second for 16,000. A part with more isn't repeated, so no index is used.
 const manyNumbered = 1024
 
 // repeat writes a repeated part, with the same arguments.

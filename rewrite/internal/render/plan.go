@@ -68,8 +68,8 @@ type Plan struct {
 	// The guard works only if the session stores the last value.
 	AssignsTwice bool
 
-	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement may have
-	// changed. The comparison works only if a later item of SET sees the value of an earlier item.
+	// ReadsAssigned reports whether the guard of an UPDATE compares a key that the statement sets by
+	// last_insert_id(key). The comparison works only if a later item of SET sees the value of an earlier item.
 	ReadsAssigned bool
 
 	// ChecksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint

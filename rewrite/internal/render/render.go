@@ -163,7 +163,7 @@ func (p *Plan) isDefault(v *Values) bool {
 func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
 
 // presentsAlways reports whether the default form serves any number of tokens: if they are claims of a single table's
-// rows. With several tables the SQL has the numbers of tokens for the errors, and with a seal it has each token.
+// rows. With several tables the SQL has the tokens' indexes for errors, and with a seal it has each token.
 func (p *Plan) presentsAlways() bool {
 	if len(p.Tables) != 1 || !p.Source.Dialect.presentsAtOnce(1) {
 		return false

@@ -76,8 +76,8 @@ func (w *writer) higherToken() {
 	})
 }
 
-// rowToken writes the row's token as a number that is never NULL. A negative token counts by its absolute value: it was
-// written for a missing seal, or by hand.
+// rowToken writes the row's token as a number that is never NULL. A negative token counts by its absolute value: a
+// write presents it to a seal, and without a seal it stays negative.
 func (w *writer) rowToken() {
 	before, behind := w.Dialect.Guard.Size.Ends()
 	w.write(before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)

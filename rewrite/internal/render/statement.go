@@ -87,8 +87,8 @@ func (w *writer) fragment(e *Fragment) {
 	}
 }
 
-// repeatsValue writes the value of the row before once more, if the value of the edit's row is the same text: one token
-// covers all rows, and each use of the token has the same placeholder.
+// repeatsValue writes the previous row's value again if the fragment e has the same text for its row: one token must
+// cover all rows, and each use of the token must have the same placeholder.
 func (w *writer) repeatsValue(e *Fragment) bool {
 	last := w.value
 	same := last != nil && last.Target == e.Target && last.Text == e.Text && w.Replacement == nil &&

@@ -71,7 +71,7 @@ var OwnTables = sqltext.OwnTables
 // IsOwnTable reports whether a table's normalised name is in OwnTables.
 func IsOwnTable(table string) bool { return slices.Contains(OwnTables[:], table) }
 
-// A TableList has the tables of a plan by their indexes. The indexes between Tables and Covered mean OwnTables.
+// A TableList has the tables of a plan. Their indexes count first Tables, then OwnTables, then Covered.
 type TableList struct {
 	Tables  []Registered // the registered tables
 	Covered []Registered // written tables that a pattern covers

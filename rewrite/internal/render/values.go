@@ -41,11 +41,11 @@ type TableValues struct {
 	Tokens []Token
 
 	// Unfenced means that this execution's writes to a fenced table are compared with no token. In a table with Claim,
-	// all targets must then be Free.
+	// all targets must then be [guard.Target.Free].
 	Unfenced bool
 
 	// Unsealed means that the write presents no token to the seal of a table with Sealed, because the database isn't
-	// known to have the seal, and without the seal would store a negative token.
+	// known to have the seal, and without it the column would store the token's negative.
 	Unsealed bool
 
 	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that
@@ -232,8 +232,8 @@ func (a Arg) Value(v *Values) any {
 }
 
 // presented returns the tokens' claims as the names of a JSON object, in which the databases look up a claim without
-// reading the whole object. named adds the keys, each with a colon, as names of the tokens' values. It also adds the
-// plain spelling of a key with another spelling, with a colon and a number sign.
+// reading the whole object. named adds each token's value under its key and a colon, as "01:": 5, and, if the key isn't
+// spelled plainly, under the plain spelling and :#, as "1:#": 5.
 func presented(tokens []Token, named bool) string {
 	b := make([]byte, 0, 48*len(tokens)+2)
 	for i := range tokens {

@@ -228,7 +228,7 @@ func (w *writer) same(expression string, token int, f field) {
 }
 
 // operator writes an operator of the database between two expressions, so that no operator of the application can
-// replace it. All qualified operators have the same precedence.
+// replace it. All operators in the form OPERATOR(...) have the same precedence, so an operand may need brackets.
 func (w *writer) operator(op string) {
 	if builtIn := w.Dialect.Capabilities().BuiltIn; builtIn != "" {
 		w.write(" OPERATOR(", builtIn, op, ") ")

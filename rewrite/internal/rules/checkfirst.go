@@ -25,9 +25,10 @@ func (p inserting) checksInToken(w *read.Write, ins *read.Insertion) bool {
 
 // checkBeforeRows puts the ledger's check before the rows to insert.
 //
-// A single bare row becomes a query with a condition, because a CASE would turn a value without a type into a text.
-// VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the OFFSET is
-// NULL, which skips no rows. A query that names the ledger gets none: its CTE of that name would hide the ledger.
+// A bare row (of placeholders and constants only) becomes a query with a condition, because a CASE would turn a value
+// without a type into a text. VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database
+// evaluates first; the OFFSET is NULL, which skips no rows. A query that names the ledger gets none: its CTE would hide
+// the ledger.
 func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // armCheck adds the check
 		return
@@ -58,7 +59,7 @@ func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 }
 
 // checkInValue puts the ledger's check before the first value of the first row that keeps its type inside a CASE. It
-// acts only on VALUES with several rows, or with values that aren't bare, and reports whether such a value exists.
+// acts only on VALUES that isn't a bare row (see isBareRow), and reports whether such a value exists.
 func (p inserting) checkInValue(w *read.Write, ins *read.Insertion) bool {
 	values := w.Verb != read.Merge && ins.Source == read.Values && !ins.Rows.Empty()
 	if !values || p.isBareRow(ins) || p.insertion.tokenChecks || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {

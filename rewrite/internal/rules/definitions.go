@@ -104,8 +104,8 @@ func againstCode(d *render.Dialect, code string) advise.Code {
 }
 
 // keepsPlaces refuses the definition of an object that statements or guards could find in a table's place. It refuses a
-// view with the name of a table with guarded columns, in any schema, because sessions choose where names are resolved.
-// It refuses a temporary object with the name of a table with claims.
+// view with the name of a table in which guards read columns, in any schema, because sessions choose where names are
+// resolved. It refuses a temporary object with the name of a table with claims.
 //
 //	CREATE [...] [TEMP | TEMPORARY] [...] {TABLE | VIEW} [IF NOT EXISTS] [schema.]name
 func (p protection) keepsPlaces(part *read.Part) bool {

@@ -116,8 +116,8 @@ func (p inserting) addColumns(ins *read.Insertion) {
 	}
 }
 
-// addList adds the rules' columns to rows without values. Columns that always have a value come first, because the text
-// for any other column may be empty.
+// addList adds the rules' columns to rows without values. Columns with a constant value come first: any other column,
+// with the comma before it, is left out of a write without a token.
 func (p inserting) addList(ins *read.Insertion) {
 	listed, at := ins.List.Lo > 0, p.Offset(ins.SourceAt)
 	if listed {
@@ -309,7 +309,7 @@ func (p inserting) selection(arm *read.RowArm) bool {
 }
 
 // addValues adds the rules' values after the last value of a row. first reports whether the row is the first of its
-// arm.
+// VALUES.
 func (p inserting) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
@@ -410,8 +410,8 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	return rules == 0 || p.check(w, c.Where, rules)
 }
 
-// readsItself returns the token of the written table's name in the FROM of an INSERT's query, without an alias, or -1:
-// it makes the guard's columns ambiguous. Brackets are skipped, because a query in them has a separate scope for names.
+// readsItself returns the token of the written table's name without an alias in the FROM of an INSERT's query, or -1.
+// It makes the guard's columns ambiguous. Brackets are skipped, because a query in them has a separate scope for names.
 func (p inserting) readsItself(w *read.Write) int32 {
 	rows, depth := w.Insertion.Rows, 0
 	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {

@@ -140,8 +140,8 @@ func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which have NULL in
-// place of a constant in GROUP BY.
+// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which have NULL in place of a constant
+// in GROUP BY: the stored key may then be NULL.
 func (p inserting) groupsBySets(ins *read.Insertion) bool {
 	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
 		return false

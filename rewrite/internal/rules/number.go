@@ -11,7 +11,7 @@ import (
 // stands, so that the value is evaluated once: the value must be higher than the row's number.
 
 // assignsNumber guards an item of a SET list that assigns the named column, the row version or the claim. If the item
-// can't be guarded, the error calls the column what, such as "serial", and gives the advice instead.
+// can't be guarded, the error names the column by the word what, such as "serial", and gives the advice in instead.
 func (p writing) assignsNumber(a *read.Assignment, column, what, instead string) bool {
 	t := &p.target
 	if !p.Assigns(*a, column) {

@@ -253,7 +253,7 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 // The text can't have arguments, because drivers assign arguments to the statements of a text in different ways.
 
 // isTogether refuses a text of several statements that writes to a registered table, if one of its statements can't
-// share a text with a guarded statement. apart records this for the statements read so far.
+// share a text with a guarded statement. p.apart is set once such a statement was read.
 func (p *planner) isTogether(count int) bool {
 	p.apart = p.apart || !p.writesOrReads()
 	switch {

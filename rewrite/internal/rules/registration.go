@@ -54,7 +54,7 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 // what guards depend on.
 func (r *Registration) Finds(query string) bool { return r.search.finds(query) }
 
-// Speaking returns a copy of the registration with guards of another dialect, which is called says.
+// Speaking returns a copy of the registration with the guards of another dialect, says.
 func (r *Registration) Speaking(says *render.Dialect) *Registration {
 	with := *r
 	with.Dialect = says

@@ -65,7 +65,7 @@ func (p writing) isOfAnother(token, lo int32) bool {
 }
 
 // versionedUpsert plans an INSERT with an ON CONFLICT DO UPDATE under WithSerial. The caller has read the row, so the
-// guard throws an error if the statement inserts it. A RETURNING sees the outcome of each row.
+// guard throws an error if the statement inserts it: the guard adds a RETURNING, which sees the stored version.
 func (p writing) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:

@@ -28,7 +28,7 @@ func (p writing) update(w *read.Write) bool {
 
 // countsNoRows refuses an UPDATE that calls MariaDB's row counter. If the UPDATE assigns a column of the index that
 // finds its rows, as a guard does with the key or the fence column, MariaDB first collects all rows. The counter then
-// stays at 1, and the UPDATE changes more rows.
+// stays at 1, and a condition such as rownum() <= 2 limits no rows.
 func (p writing) countsNoRows(w *read.Write) bool {
 	counter := p.Dialect.Guard.RowCounter
 	at := p.calls(w.At, counter)
