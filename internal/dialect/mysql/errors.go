@@ -48,8 +48,8 @@ func endsTx(word, query string) bool {
 	return !slices.Contains(keepingTx, strings.ToLower(word)) || analyzes(query)
 }
 
-// setEndsTx reports whether a SET may commit the open transaction; true in doubt. After SET STATEMENT only statements
-// that read and write rows surely keep the transaction open.
+// setEndsTx reports whether a SET may commit the open transaction; true in doubt. SET STATEMENT surely keeps the
+// transaction open only if its statement reads or writes rows.
 //
 //	SET STATEMENT variable = x, ... FOR statement
 //	SET {DEFAULT ROLE | PASSWORD | RESOURCE GROUP} ...

@@ -13,7 +13,7 @@ import (
 
 // Session has the queries of a PostgreSQL server's capabilities.
 //
-// HasSettings is No: the setting for backslashes in strings is queried before each statement that depends on it.
+// HasSettings is No: the only such setting, about backslashes, is queried before each statement that depends on it.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProbe: readProbe,

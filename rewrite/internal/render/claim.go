@@ -45,8 +45,8 @@ type takeover struct{ assignsNothing }
 func (takeover) refuses(w *writer) bool { return w.compared() }
 
 // check writes a condition that throws an error for a row if a token names the row's key, and no token has the row's
-// claim value. A token counts even if it may spell the key differently: a replaced caller must not pass because of the
-// spelling of its key.
+// claim value. A token counts even if it may spell the key differently: a caller that has lost its claim must not pass
+// because of the spelling of its key.
 func (takeover) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfTakenClaim)
 	w.write(" WHEN ")

@@ -57,9 +57,9 @@ func (p *Plan) Inlines() bool {
 	return f.inlines
 }
 
-// RenderParameterised renders the default form, and reports whether the statement that was read is [writer.intact] in
-// this form. In other forms the guard stands in the same places. For a takeover, RenderParameterised also checks the
-// form with a token.
+// RenderParameterised renders the form of [Plan.Default], and reports whether the statement that was read is
+// [writer.intact] in this form. In other forms the guard stands in the same places. If a table needs no token in this
+// form, the form with a token is checked as well.
 func (p *Plan) RenderParameterised(read *read.Text) (ok bool) {
 	for i := range p.Tables {
 		if p.needsNone(i) {

@@ -54,8 +54,8 @@ func (w numbers) atSerial() {
 // callersSerial writes the serial that the caller read.
 func (w numbers) callersSerial() { w.field(0, fieldSerial) }
 
-// gone writes a RETURNING clause that throws an error if the row was missing. An inserted row has serial 1, an updated
-// row the caller's serial plus 1.
+// gone writes a RETURNING clause that throws an error if the row was missing, so that the upsert has inserted it: an
+// inserted row has serial 1, an updated row the caller's serial plus 1.
 func (w numbers) gone() {
 	if !(serial{}).refuses(w.writer) {
 		return

@@ -105,8 +105,8 @@ func (p *planner) script() *render.Plan {
 	return p.guarded()
 }
 
-// keepsReading refuses a statement after an earlier statement that may change the session's settings, if the settings
-// decide how the text is read, and the server reads each statement only when it reaches the statement.
+// keepsReading refuses a statement that the server may read by other settings than the planner: it follows a statement
+// that may change them, and the server reads each statement only when it reaches the statement.
 func (p *planner) keepsReading(count int) bool {
 	if count > 1 && p.unsettled && p.escapes != lex.EscapesUnknown && p.Dialect.Grammar.Lex.TwoModes.Is() {
 		return p.refuse(-1, p.Lo, advise.SettingsMayChange)

@@ -105,8 +105,8 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	p.insertText(at, p.Dialect.ElseFalse)
 }
 
-// testsForNull reports whether a condition tests for NULL, and can stand in a separate query. A MATCH can only stand in
-// the query of its columns.
+// testsForNull reports whether a condition tests for NULL, and can stand in a separate query (see FindsDatesByNull). A
+// MATCH can only stand in the query of its columns.
 func (p writing) testsForNull(condition lex.Range) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {

@@ -267,7 +267,7 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 		END IF;`
 
 // takenOver is a part of sealWrite for a table with Claim. It accepts a new row, and an UPDATE that increases the row's
-// claim, which takes the row over.
+// claim, which takes the row over: both present no token.
 const takenOver = `
 	IF (CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN COALESCE(pg_catalog.int8ge(NEW.{mark}, 0), true)
 		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN{presented}
