@@ -25,10 +25,9 @@ func (p inserting) checksInToken(w *read.Write, ins *read.Insertion) bool {
 
 // checkBeforeRows puts the ledger's check before the rows to insert.
 //
-// A bare row (of placeholders and constants only) becomes a query with a condition, because a CASE would turn a value
-// without a type into a text. VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database
-// evaluates first; the OFFSET is NULL, which skips no rows. A query that names the ledger gets none: its CTE would hide
-// the ledger.
+// A bare row (see isBareRow) becomes a query with a condition, because a CASE would turn a value without a type into a
+// text. VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the
+// OFFSET is NULL, which skips no rows. A query that names the ledger gets none: its CTE would hide the ledger.
 func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // armCheck adds the check
 		return
