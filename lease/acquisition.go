@@ -29,8 +29,8 @@ func (a *acquisition) exhausted() bool { return a.backoffs >= a.retries }
 func (a *acquisition) sleep(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
 	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.notifies) {
-		// The attempt couldn't mark the lease for a notification, mostly because its holder has just changed, so the
-		// next attempt follows soon. The pauses double, because the cause may also last.
+		// The attempt couldn't request a notification of the lease's release, mostly because its holder has just
+		// changed, so the next attempt follows soon. The pauses double, because the cause may also last.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
 		}

@@ -29,7 +29,7 @@ const (
 	lateLimit = 2 * time.Minute
 )
 
-// takeAlone makes the attempt in a statement of its own, and calls at.Leave when the statement has ended. When ctx
+// takeAlone makes the attempt in a separate statement, and calls at.Leave after it, so that another can begin. When ctx
 // ends, takeAlone returns at once, and a lease that the statement took is released in the background.
 func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error {
 	sending, cancel := m.goOn(ctx)

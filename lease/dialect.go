@@ -33,7 +33,8 @@ type dialect struct {
 	probe func(ctx context.Context, db *database, waits bool) error
 
 	// take tries once to take the lease of r, without waiting for its holder, and stores the outcome in o. If the lease
-	// has r's lock id already, an earlier take got the lease and its response was lost: then the outcome is this lease.
+	// already has r's lock id, which is random, an earlier take got the lease and its response was lost: then the
+	// outcome is this lease.
 	take func(ctx context.Context, db *database, r *request, o *outcome) error
 
 	// takeAll tries once to take leases of different keys, in one statement. It waits for no lock: if another
@@ -45,8 +46,7 @@ type dialect struct {
 	// writers is the number of statements under way before further calls wait and share the next statement.
 	writers int
 
-	// undo returns a statement that releases the lease of key if it has the lock id, for a take with an unknown
-	// outcome.
+	// undo returns a statement that releases the lease of key if it has the lock id of a take with an unknown outcome.
 	undo func(key, lockID string) statement
 
 	// extend returns a statement that moves the end of a live lease to ttl from now. If the lease was live, the
@@ -54,17 +54,18 @@ type dialect struct {
 	extend func(lockID string, ttl time.Duration) statement
 
 	// release returns a statement that ends a live lease. If the lease was live, the statement returns a row with the
-	// lease's key. In the table the ended lease then has no lock id, and the text release as its holder. But until the
-	// time hold has passed since the lease was acquired, no holder can take the key: meanwhile the row has release as
-	// its lock id, and no holder. With notify, the statement wakes the listeners, and its row has one more column.
+	// lease's key. The ended lease's row keeps release, a random id of this statement: as its holder, without a lock
+	// id. But until the time hold has passed since the lease was acquired, no holder can take the key: meanwhile
+	// release is the row's lock id, and the holder is empty. With notify, the statement wakes the listeners, and its
+	// row has one more column.
 	release func(lockID, release string, hold time.Duration, notify bool) statement
 
 	// releaseAll releases leases in one statement, without waiting for a lock, and sets the keys of the leases that it
 	// has released. committing is as in [outcome].
 	releaseAll func(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
-	// released returns a query for the key of the lease that the statement with the text release has ended. The query
-	// returns no row after another holder has taken the lease.
+	// released returns a query for the key of the lease that a release with this random id has ended. The query returns
+	// no row after another holder has taken the lease.
 	released func(release string) statement
 
 	// list returns a query for the live leases, ordered by key, or for the live lease with value in the column key or
@@ -76,8 +77,8 @@ type dialect struct {
 
 	sweep statement // removes the rows of leases that have ended
 
-	// session returns the statements that lock and unlock an advisory lock with the number of a session, which shows to
-	// other sessions whether this session is alive.
+	// session returns the statements that lock and unlock the advisory lock with the number id. It shows to other
+	// sessions whether the session that has taken ephemeral leases is alive.
 	session func(id int64) (lock, unlock statement)
 
 	// identity returns a statement that stores a mark in a session, and a query for whether the session that executes

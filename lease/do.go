@@ -33,7 +33,7 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 }
 
 // Tx is [Leases.Do] with a transaction that commits only if no other process has taken over, whatever f executes (see
-// [tokens.Store.Hold]). No table must be registered. Heartbeats need a second connection.
+// [tokens.Store.Hold]). Tx needs no registered table. Heartbeats need a second connection.
 //
 // After a temporary error, such as a deadlock, Tx runs f again in a new transaction. So f must have no effects outside
 // of the transaction, must not end it, must return the errors of its statements, and must roll back only to its own

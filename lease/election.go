@@ -65,9 +65,9 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 }
 
 // Run campaigns until this process is the leader, and again after a loss. When ctx ends, Run releases the lease after
-// Elected has returned, and returns nil. It must not be called concurrently. Failures of the database are logged and
-// repeated after at most 5 s, except [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], [*sqlfence.SetupError],
-// and a closed database.
+// Elected has returned, and returns nil. It must not be called concurrently. Run logs a failure of the database and
+// tries again within 5 s. It returns [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], [*sqlfence.SetupError],
+// and the error of a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)

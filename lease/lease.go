@@ -228,8 +228,8 @@ func (l *Lease) lose(reason string, err error) {
 	}()
 }
 
-// lostBefore returns the error of a release that finds no live lease: its lock id was released by another caller, or
-// its session ended, at an unknown time.
+// lostBefore returns the error of a release that finds no live lease: another caller has released it by its
+// [Lease.LockID], or its session has ended, at an unknown time.
 func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }

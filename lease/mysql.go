@@ -314,7 +314,7 @@ func takeFree(ctx context.Context, db *database, r *request, p sqltext.Fragments
 }
 
 // since returns the LAST_INSERT_ID of takeMySQL, or 0 if takeMySQL took no lease: a server that evaluates a statement
-// again may have set the ID before. If a trigger has inserted a row, only the session has the ID.
+// again may have set the ID before. If a trigger has inserted a row, the response lacks the ID, but the session has it.
 func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err error) {
 	rows, err := result.RowsAffected()
 	if rows == 0 || err != nil {

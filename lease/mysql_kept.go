@@ -33,7 +33,7 @@ const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.sessi
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // freeing are the values of a released lease that is free at once; holding are the values until {hold} after the lease
-// was acquired. Assignments run from left to right.
+// was acquired. No value reads a column that the UPDATE assigns, because MySQL assigns from left to right.
 var (
 	freeing = sqltext.Fragments{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
 		"ends": sqltext.SQL("{now}")}

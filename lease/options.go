@@ -89,9 +89,9 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 	return c, nil
 }
 
-// An Observer receives the events of leases, except from the methods that take a lock id, such as
-// [Leases.ReleaseLock]. It is called on the goroutine of the call; for Lost, on a new one. It must be safe for
-// concurrent use, must return soon and must not panic.
+// An Observer receives the events of leases, except from the methods with a [Lease.LockID], such as [Leases.Release].
+// It is called on the goroutine of the call; for Lost, on a new one. It must be safe for concurrent use, must return
+// soon and must not panic.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what happened to a lease.

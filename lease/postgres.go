@@ -207,8 +207,8 @@ RETURNING {micros l.expires_at}, {micros pg_catalog.timestamptz_mi(l.expires_at,
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 ` + ofLeasePostgres
 
-// holdPostgres releases a lease with [MinHold]. Its arguments are the lock id, release, and the time hold in µs. It
-// reads the clock once.
+// holdPostgres releases a lease with [MinHold]. Its arguments are the lock id, the release's random id, and the time
+// hold in µs. All columns are set by one reading of the clock.
 const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, holder, expires_at) = (
 	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, ` +
 	`GREATEST(m.until, m.now)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
-// Extend makes the live lease with this lock id end ttl (1 ms to 24 h) from now, and returns the new end by the
+// Extend makes the live lease with this [Lease.LockID] end ttl (1 ms to 24 h) from now, and returns the new end by the
 // server's clock. Holders of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]. After other
 // errors, it may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
@@ -44,8 +44,8 @@ func (m *Leases) extend(
 	return until, left, nil
 }
 
-// Release ends the live lease with this lock id, despite its [MinHold]. Holders of a [Lease] must use [Lease.Release].
-// Errors: [*NotHeldError]; [ErrInvalid]. After other errors, it may have been released.
+// Release ends the live lease with this [Lease.LockID], despite its [MinHold]. Holders of a [Lease] must use
+// [Lease.Release]. Errors: [*NotHeldError]; [ErrInvalid]. After other errors, it may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }
@@ -100,7 +100,7 @@ type releasing struct {
 // is none. again is true if it was sent twice.
 func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration) (key string, again bool, err error) {
 	shared := &releasing{lockID: lockID, release: newLockID(), hold: hold}
-	if hold > 0 { // statements that are shared know no times
+	if hold > 0 { // a shared statement releases at once
 		err := m.releaseAlone(ctx, shared)
 		return shared.key, shared.again, err
 	}

@@ -61,7 +61,7 @@ const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 )`
 
 // takeSQLite takes a lease that is free or has expired. Arguments: key, lock id, owner, ttl in ms. It returns no row if
-// the lease is held or there is no token.
+// the lease is held or the key has no token left.
 const takeSQLite = `INSERT INTO fencing_leases (key, lock_id, holder, token, acquired_at, expires_at)
 SELECT r.key, r.lock_id, r.holder, max(COALESCE(t.token, 0), r.floor) + 1, r.now, r.now + r.ttl
 FROM (SELECT ? AS key, ? AS lock_id, ? AS holder, ? AS ttl, {now} AS now, {floor} AS floor) AS r

@@ -50,7 +50,7 @@ func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 // [Interval] and [Timeout].
 func NoWait() Term { return func(t *terms) { t.noWait = true } }
 
-// Retries limits how often a waiter tries again, except after a notified release: 0 or more, by default without limit.
+// Retries limits the attempts that follow a pause, not those that follow a release: 0 or more, by default no limit.
 func Retries(n int) Term { return func(t *terms) { t.retries, t.limited = n, true } }
 
 // Timeout limits the time of acquiring a lease: 0 or more. The default 0 means 5 s for [Leases.TryAcquire] and
@@ -113,7 +113,7 @@ type pace struct {
 var defaultPace = pace{retries: math.MaxInt, backoff: defaultBackoff}
 
 // holderSeparator separates a holder's name from a random text in the column holder. So holders with the same name
-// differ, and no name equals the id of a [Resume].
+// differ, and none equals the id of a [Resume], which has no separator.
 const holderSeparator = "\x1f"
 
 // shown returns the name of a holder for display.
