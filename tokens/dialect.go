@@ -23,7 +23,7 @@ type dialect struct {
 	server *facts.Dialect   // the queries about the server and its settings
 
 	// issue issues n tokens of name in one statement, and returns the highest of them. If fewer than n tokens are left
-	// up to the limit, issue issues none and returns sql.ErrNoRows.
+	// up to [sqlfence.MaxToken], issue issues none and returns sql.ErrNoRows.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
 	// shared issues the requested tokens of several names in one statement, and returns the highest token of each name.
 	// It never waits for another transaction: it issues no token for a name that a transaction has locked, and the
@@ -42,8 +42,8 @@ type dialect struct {
 	// ensure adds a row with token 0 for each of the names that the ledger lacks. names must be sorted, so that two
 	// sessions can't deadlock.
 	ensure func(ctx context.Context, s *Store, names []string) error
-	// reached is a query with the argument name, for the newest token of the name, or for the lower bound of its first
-	// token if that is higher. The result is never NULL.
+	// reached is a query with the argument name, for the newest token of the name, or for the lower bound of first
+	// tokens (see start) if that is higher. The result is never NULL.
 	reached sqltext.Bounded
 	// current is a query with the argument name, for the token in the name's row.
 	current string
@@ -75,9 +75,9 @@ type dialect struct {
 	procedures    string        // creates the procedures of [WithProcedures]; empty if the database can't have them
 	hasProcedures func() string // a query that returns a row if the procedures exist
 
-	// holds and holdsClaim return the statements of [Store.Hold] and [Store.HoldClaim] for a server with on. The first
-	// takes args and locks the rows. They throw an error of throwHeld unless the rows store the held tokens or the
-	// claim.
+	// holds and holdsClaim return the statements of [Store.Hold] and [Store.HoldClaim] for a server with the
+	// capabilities on. The first takes args and locks the rows. They throw an error of throwHeld unless the rows store
+	// the held tokens or the claim.
 	holds      func(on *facts.Capabilities, held []sqlfence.Token) (texts []string, args []any)
 	holdsClaim func(on *facts.Capabilities, c Claim, key any, keyText string, claim int64) (texts []string, args []any)
 	// within sends the first statement of holds or holdsClaim, text. Outside of a transaction it returns errOutside.
@@ -112,7 +112,7 @@ type dialect struct {
 	// listed returns the SQL that replaces {names} in a statement, and its arguments.
 	listed func(names []string) (string, []any)
 	// retires returns a query for the name and the names of its rows, such as books/42 for the name books, and their
-	// tokens. Where the statements of lock don't lock the ledger's rows, the query locks them.
+	// tokens. If the statements in the field lock don't lock the ledger's rows, the query does.
 	retires func(name string) (text string, args []any)
 	// retire retires the name and the names of its rows: it stores a number above the highest token, so that no token
 	// of these names can be issued any more. found is false if the ledger has none of these names.

@@ -33,7 +33,7 @@ type Tx interface {
 
 // Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the names: until
 // the transaction ends, no token is issued for them. So the transaction, with any statements, commits only under the
-// newest tokens. No table must be registered. Without tokens, Hold uses those of ctx.
+// newest tokens. Hold needs no registered table. Without tokens, Hold uses those of ctx.
 //
 // Call Hold first, in the ledger's database and outside of savepoints. Rolling back to an earlier savepoint gives up
 // the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. If tx is of a database opened by

@@ -16,8 +16,8 @@ import (
 // Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the ledger if it
 // is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse older tokens.
 //
-// Concurrent calls for one name share statements, which carry no values of the callers' contexts. If a statement gets
-// no response within 100 ms, the next callers use another connection.
+// Concurrent calls for one name share statements, so a tracer of the driver finds no span of a caller. If a statement
+// gets no response within 100 ms, the next callers use another connection.
 //
 // When ctx ends, Issue returns at once. After any error except ErrTokenLimit, the database may have issued a token that
 // no caller gets, on MySQL and MariaDB even after Issue has returned: it makes older tokens stale. Call Issue again.

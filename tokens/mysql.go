@@ -117,8 +117,8 @@ const pageMySQL = "name > COALESCE(?, {empty}) AND LOCATE(COALESCE(?, {empty}), 
 const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`
 
-// issueTextMySQL takes {count} tokens of {name}, if it has a row. The LAST_INSERT_ID of an INSERT could be that of an
-// AUTO_INCREMENT column.
+// issueTextMySQL issues {count} tokens of {name}, if it has a row. It is no INSERT, because the LAST_INSERT_ID of an
+// INSERT could be that of an AUTO_INCREMENT column.
 const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = {empty}
 SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
 WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} ` +

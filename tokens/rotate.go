@@ -155,7 +155,7 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 
 // Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good: no token of these
 // names can be issued any more. In the tables of the [Mark] options it sets fence columns above [sqlfence.WarnToken] to
-// the highest other token, and returns the number of these rows. Use Rotate if a name has run out of tokens, or if rows
+// the highest lower token, and returns the number of these rows. Use Rotate if a name has run out of tokens, or if rows
 // store a token that was never issued. Before, stop all processes that write under the old name (docs/tokens.md).
 //
 // The first token of a new name is then higher than all stored tokens of these tables. The new name must not begin with
@@ -248,8 +248,8 @@ func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, res
 }
 
 // A reset is two statements for the fence column of a table: highest is a query for the highest token that stays, and
-// set + number + above an UPDATE that sets the others to this number. They compare absolute values, because a sealed
-// table may store negative tokens.
+// set + number + above an UPDATE that sets the others to this number. They compare absolute values, because a table
+// with Sealed may store negative tokens (see schema.Unseal).
 type reset struct{ highest, set, above string }
 
 // resets returns the statements that lock the tables, and the statements that reset the fence columns.

@@ -177,8 +177,8 @@ func names(columns []column) string {
 // A keeping holds the statements that install the ledger's triggers. The triggers refuse to lower a token or to delete
 // a name, for every client.
 type keeping struct {
-	// whole is a statement that installs or updates everything. installed is a query that returns a row if everything
-	// is installed. Both are empty if triggers are installed one by one.
+	// whole is a statement that installs or updates all triggers and the guards' function. installed is a query that
+	// returns a row if all are installed. Both are empty if triggers are installed one by one.
 	whole, installed string
 
 	// hidden is a query that returns a row if row-level security may hide rows of the ledger from a role. Then
@@ -190,7 +190,7 @@ type keeping struct {
 	find          string
 	before, after []string
 
-	// findRowID is a query for a row id of the ledger. Its error contains noRowID if the table has no row ids.
+	// findRowID is a query for a row id of the ledger. Its error contains noRowID if triggers must do without row ids.
 	findRowID, noRowID string
 }
 
