@@ -14,7 +14,7 @@ import (
 )
 
 // An Error has the findings of [OnConnect]. While a fault remains, all connections are refused, so the fault must be
-// repaired through the base driver or a database with [sqlfence.WithoutGuards]. An Error is [sqlfence.ErrNotSetUp].
+// repaired without sqlfence or with [sqlfence.WithoutGuards]. An Error is [sqlfence.ErrNotSetUp].
 type Error struct {
 	Findings []Finding // all findings, the worst first
 }

@@ -24,7 +24,7 @@ type Database struct {
 	// length returns the length of a name in the ledger, as the database counts it.
 	length func(s string) int
 
-	user string // the required type of the column for a lock's holder
+	user string // the required type of EditLock's column for the lock's holder
 
 	silentCascades fact.Fact // a foreign key's changes to other rows fire no triggers
 	refusesViews   fact.Fact // a write through a view fails if its guard reads columns
@@ -104,8 +104,8 @@ type relation struct {
 	past    []string   // roles that may write past the relation's seal
 
 	// defects are the ledger's faults by kind: "unfit" for a table that can't be a ledger; "unkept" and "unrecorded"
-	// for missing or changed triggers, which keep tokens from falling or record who takes tokens; "no function" for a
-	// missing function of the guards; "function" and "procedure" for those that Setup didn't create in this form.
+	// for missing or changed triggers, which keep tokens from falling or record who changes each token; "no function"
+	// for a missing function of the guards; "function" and "procedure" for those that Setup didn't create in this form.
 	defects       map[string][]string
 	triggers      map[string]string // the definitions of the ledger's triggers, by name
 	hidesTriggers bool              // the role can't see the ledger's triggers

@@ -36,8 +36,8 @@ func checkLedger(l *look) {
 	l.checkOtherLedgers()
 }
 
-// checkOtherLedgers looks for ledgers that this process's guards don't read, but other processes may use. With an
-// option that names the schema, all processes use one ledger.
+// checkOtherLedgers looks for ledgers that this process's guards don't read, but other processes may use. If an option
+// names the ledger's schema, it looks for none, because no session's settings choose the ledger.
 func (l *look) checkOtherLedgers() {
 	others := l.otherLedgers()
 	if len(l.ledgers) == 0 || len(others) == 0 || l.opts.Schema != "" {
@@ -57,8 +57,8 @@ func (l *look) checkOtherLedgers() {
 	})
 }
 
-// otherLedgers returns the schemas of ledgers that guards don't read. If a ledger in another schema may belong to
-// another application, only schemas with a registered table count.
+// otherLedgers returns the schemas of ledgers that guards don't read. On a server that usually serves several
+// applications, as MySQL does, only schemas with a registered table count.
 func (l *look) otherLedgers() (schemas []string) {
 	for _, ledger := range l.others {
 		registered := func(t target) bool { return t.rel.schema == ledger.schema }

@@ -14,7 +14,7 @@ type link struct {
 	detail       string // the detail of the other object that the problem mentions
 }
 
-// linkTexts has the code, problem and remedy of each kind of link. pierces is true if even the seal of a sealed table
+// linkTexts has the code, problem and remedy of each kind of [link]. pierces is true if even the seal of a sealed table
 // doesn't stop the writes of the link.
 var linkTexts = map[string]struct {
 	code, problem, remedy string

@@ -104,9 +104,9 @@ func queriesMySQL(l *look) []query {
 	}
 }
 
-// hearMySQLGrant adds a role that may write, or that may write past a seal: with the privilege DROP by TRUNCATE, with
-// ALTER by EXCHANGE PARTITION or a cascade, and with TRIGGER by dropping the seal's triggers. The grants of this
-// session show whether it sees the ledger's triggers.
+// hearMySQLGrant adds a grant's role to rel.writers if it may write, and to rel.past if it may write past a seal: with
+// the privilege DROP by TRUNCATE, with ALTER by EXCHANGE PARTITION or a cascade, and with TRIGGER by dropping the
+// seal's triggers. The grants of this session show whether it sees the ledger's triggers.
 func hearMySQLGrant(l *look, r []string) {
 	grantee, pattern, table, privilege, self := r[0], r[1], r[2], r[3], r[4]
 	l.settings[ownRole] = setuperr.Account(self)

@@ -51,8 +51,8 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 	return t, true
 }
 
-// mayBeCovered reports whether a pattern can apply to a relation: the catalogue has it as a permanent table, and it is
-// neither registered itself nor one of sqlfence's tables.
+// mayBeCovered reports whether a registered pattern, such as "shop.*", can apply to a relation: the catalogue has it as
+// a permanent table, and it is neither registered itself nor one of sqlfence's tables.
 func (l *look) mayBeCovered(rel *relation) bool {
 	name := l.db.same(rel.name)
 	return rel.kind != "view" && rel.kind != "materialized view" && rel.storage != "temporary" &&
@@ -60,9 +60,9 @@ func (l *look) mayBeCovered(rel *relation) bool {
 		!slices.ContainsFunc(l.own, func(t Table) bool { return l.names(&t, rel.schema, rel.name) })
 }
 
-// patternFor returns the index of the pattern for the relation's schema, or else of the first pattern without a schema;
-// -1 for none. A pattern without a schema matches only tables that the session finds without a schema, because other
-// schemas may belong to other programs.
+// patternFor returns the index of the registered pattern for the relation's schema, such as "shop.*", or else of the
+// first pattern without a schema, such as "*"; -1 for none. A pattern without a schema matches only tables that the
+// session finds without a schema, because other schemas may belong to other programs.
 func (l *look) patternFor(rel *relation) int {
 	i := slices.IndexFunc(l.patterns, func(p Table) bool {
 		return p.Schema != "" && l.db.same(p.Schema) == l.db.same(rel.schema)
@@ -73,8 +73,8 @@ func (l *look) patternFor(rel *relation) int {
 	return i
 }
 
-// patternTargets returns the tables that match the patterns among some tables, by schema and name. The result excludes
-// relations without a separate column: foreign tables, virtual tables and partitions.
+// patternTargets returns the tables that match a pattern in the list tables, by schema and name. It excludes relations
+// that get no separate fence column: foreign tables, virtual tables, and partitions, which inherit the column.
 func patternTargets(ctx context.Context, db Database, ask Query, tables []Table) (found []target, err error) {
 	l := &look{ctx: ctx, query: ask, db: &db, tables: tables}
 	takePatterns(l)

@@ -82,7 +82,7 @@ func queriesPostgres(l *look) []query {
 }
 
 // readPostgresLink adds a row of postgresLinks to l.links, except for a rule that doesn't write to the table, and for a
-// foreign table that can't be written through the table.
+// foreign table behind a view that is read-only.
 func readPostgresLink(l *look, r []string) {
 	rel, last := l.relation(r[1]), r[5]
 	switch r[0] {

@@ -87,9 +87,9 @@ FROM (SELECT c.* FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid W
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(c.oid, false), 28) <> 0 ORDER BY 1, 2`
 
-// postgresLinks is a query for links: down has the partitions and children of the tables, up their parents, and behind
-// the tables that views read and the partitions and children of those, among which it looks for foreign tables. It
-// omits a partition's foreign keys, which are its parent's. Every role may read these columns of pg_subscription.
+// postgresLinks is a query for links. Its items down and up have the tables' partitions, children and parents. The item
+// behind has what a view reads and the partitions and children of a table, to find foreign tables. The query omits a
+// partition's foreign keys, which are its parent's. Every role may read these columns of pg_subscription.
 const postgresLinks = `WITH RECURSIVE
 down(root, oid) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({of})

@@ -39,9 +39,9 @@ func checkRows(l *look) {
 	}
 }
 
-// decided is [look.rows] for a query about the rows of tables, because a standby may have an old state of the rows. The
-// query also checks whether the server is a standby, because poolers such as pgpool send such a query to the primary.
-// decided ignores the answer, because checkSettings reports a standby.
+// decided sends a query about the rows of tables as [look.rows] does, but to the primary, because a standby may have an
+// old state of the rows: a pooler such as pgpool sends a query to the primary if it also checks for a standby. decided
+// ignores the result of this check, because checkSettings reports a standby.
 func (l *look) decided(what, query string) (found [][]string) {
 	for _, row := range l.rows(what, l.db.known.Session.Deciding(query)) {
 		if len(row) < session.Front {
@@ -174,8 +174,8 @@ func number(s string) int64 {
 	return n
 }
 
-// negativeToken returns the finding about a negative stored token. Guards and the seal of a table with Sealed compare
-// its absolute value. Seal makes the token positive.
+// negativeToken returns the finding about a negative stored token, written for a seal that was missing (see
+// schema.Unseal). Under Sealed, guards and the seal compare the absolute value, and Seal makes the token positive.
 func (l *look) negativeToken(t target, low int64) Finding {
 	f := Finding{Level: Warning, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has rows that store a token below 0, such as %d", l.name(t.rel), low)}

@@ -80,7 +80,8 @@ func checkSeals(l *look) {
 }
 
 // checkLate reports triggers that fire after a seal's trigger and may write the stored token or the key, because they
-// defeat the seal's comparison. Seal handles the triggers that existed before.
+// defeat the seal's comparison. They were created after the seal (on MySQL), so after another call of Seal the seal's
+// triggers fire last.
 func (l *look) checkLate(t target, s *seals) {
 	for i, late := range s.late {
 		words := late.names()

@@ -49,8 +49,8 @@ func (l *look) setting(level slog.Level, problem, remedy, sql string) {
 	l.add(nil, Finding{level, "setting", "", problem + ".", remedy, sql})
 }
 
-// losesCommits adds that a setting lets a crash lose committed transactions: a crash of the server
-// or, as a Note, only of the whole machine.
+// losesCommits adds the finding that a setting lets a crash lose committed transactions: a crash of the server or, at
+// the level Note, only of the whole machine.
 func (l *look) losesCommits(level slog.Level, setting, remedy, sql string) {
 	what := "server"
 	if level == Note {
