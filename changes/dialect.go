@@ -17,7 +17,7 @@ import (
 //
 //	{table} {'table'}   the counted table's name with its schema, as an SQL identifier and as a constant
 //	{name} {schema}     its two parts as constants; {schema} is DATABASE() if the caller gave no schema
-//	{key}               the name as the database compares it, as a constant
+//	{key}               the name as the database folds it, as a constant; {own} has the counts under it
 //	{own}               the table with the counts, fencing_changes
 //	{insert} {update} {delete}        the names of the triggers, as SQL identifiers
 //	{'insert'} {'update'} {'delete'}  and as constants
@@ -35,8 +35,8 @@ type dialect struct {
 	reads         *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
 	end           string         // a statement that ends an open transaction before count's transaction begins
 
-	// group is a query for server variables that show a cluster of several writing servers; empty if there are none.
-	// servers returns why a variable forbids counting, because counting would fail in such a cluster, or an empty text.
+	// group is a query for variables that show a server on which counting would fail: TiDB, or one of several writing
+	// servers. servers returns why a variable with this value forbids counting; empty if it doesn't.
 	group   string
 	servers func(variable, value string) string
 }

@@ -36,8 +36,8 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 // installPostgres creates fencing_changes, the trigger function sqlfence_changes_v1 and the table's trigger. The
 // function runs with its owner's powers, so writers need no privilege on fencing_changes; therefore no name in it
 // depends on the search_path. A connection counts in the row of its backend number, which no other live connection has,
-// so it waits for none. Only a prepared transaction can still hold a row lock after its session has left the number; if
-// the server allows prepared transactions, the function skips such a row and counts in another one.
+// so it waits for none. Only a prepared transaction keeps its row locked while a later transaction has the same backend
+// number; if the server allows prepared transactions, the function skips a locked row and counts in another one.
 //
 // A table's count starts at the current time in ms, above any count of a dropped table with the same name. Reinstalling
 // the trigger increases the count, because the table may have changed without the trigger.

@@ -25,9 +25,9 @@ import (
 //
 // Errors: [sqlfence.ErrInvalid] for an invalid name, and if there is no table; an untyped error for a table that may
 // change without a trigger, such as a partitioned table in PostgreSQL or a MySQL table with a cascading foreign key,
-// and on a cluster such as Galera; or the database's error. On PostgreSQL, Setup also fails if fencing_changes belongs
-// to a role that lacks the powers of the table's owner. After an error, the tables before the failing table are
-// counted.
+// and on a cluster such as Galera; or the database's error. On PostgreSQL, Setup also fails if fencing_changes or the
+// trigger function belongs to another role that lacks the powers of the table's owner, because its owner could make all
+// writers run other code. After an error, the tables before the failing table are counted.
 func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	named, err := c.named(tables)

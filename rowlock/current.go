@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Current returns the row's version and its lock, for display. If no user holds the lock, all other fields are empty.
-// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id.
+// Current returns the row's version and its lock, for display. If no user holds the lock, all fields but Serial are
+// empty. Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id.
 func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {

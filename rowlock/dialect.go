@@ -19,7 +19,8 @@ type dialect struct {
 	// returns the row's state, also of a refusal, or sql.ErrNoRows if there is no such row.
 	sendUpdate func(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error)
 
-	// set writes a SET list to a row with any lock, and returns the new state, or sql.ErrNoRows without such a row.
+	// set writes a SET list to a row, even if a user has locked it, and returns the new state, or sql.ErrNoRows for no
+	// row.
 	set func(ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Fragments) (rowState, error)
 
 	// multiStatement: sendUpdate and set send several statements, and need a transaction.
@@ -33,7 +34,7 @@ type dialect struct {
 	create string // creates the table rowlocks if there is none
 	unfit  string // a query for a fault of an existing table rowlocks, or NULL; may be empty
 
-	// lockRow is a query that locks the row until the transaction ends; empty if any write of the transaction does so.
+	// lockRow is a query that locks the row until the transaction ends; empty if the first write locks the whole file.
 	lockRow string
 
 	// isolation is the lowest level at which each statement reads the newest version of a row.

@@ -104,7 +104,7 @@ func fromMicros(n sql.NullInt64) time.Time {
 
 // readState runs a statement that yields one row at most, and returns sql.ErrNoRows if it yields none. The row begins
 // with the five columns of {state}; a sixth reports whether a lockUpdate was granted. If so, dest gets the loaded
-// columns, which come after the first own columns.
+// columns, which follow the statement's own columns; own is their number.
 func readState(ctx context.Context, q owned, text string, args, dest []any, own int) (s rowState, err error) {
 	found := false
 	err = q.each(ctx, func(rows *sql.Rows) error {

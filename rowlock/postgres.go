@@ -13,7 +13,7 @@ import (
 
 // postgresSpelling is the spelling of PostgreSQL. The field versioned needs no test of the type, because PostgreSQL
 // throws an error if a column of texts is compared with an integer. The field user returns a text, which PostgreSQL
-// stores in a column of either type; pgx sends no integer for a text.
+// stores in a column of texts or of integers; pgx sends no integer for a text.
 var postgresSpelling = spelling{
 	Dialect: pg.Text,
 	binary:  asItIs, stored: asItIs, shown: asItIs,

@@ -73,8 +73,8 @@ func (t *Table) exec(ctx context.Context, q owned, text string, key []any,
 	return n, err
 }
 
-// lock keeps other sessions from changing the row, if the transaction's first write doesn't. It is a query:
-// go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared statement that it executes.
+// lock keeps other sessions from changing the row, if the transaction's first write doesn't. It sends lockRow with
+// Query, because go-sql-driver/mysql 1.10 waits for ever if Exec sends a prepared statement that returns rows.
 func (t *Table) lock(ctx context.Context, q owned, key []any) error {
 	if t.dialect.lockRow == "" {
 		return nil

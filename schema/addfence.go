@@ -32,9 +32,9 @@ import (
 // any new column affects programs with a prepared SELECT * or RETURNING *: docs/migrations.md describes the effect, and
 // has measurements.
 //
-// db may be fenced or not. On a fenced database AddFence needs no [sqlfence.Bypass], and causes no event. AddFence uses
-// one connection, outside of any transaction. The role must own the table; on MySQL it needs the privileges ALTER and
-// SELECT.
+// db may be fenced or not. On a fenced database AddFence needs no [sqlfence.Bypass], and observers receive no event.
+// AddFence uses one connection, outside of any transaction. The role must own the table; on MySQL it needs the
+// privileges ALTER and SELECT.
 //
 // Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence doesn't know (see
 // [AddFenceSQL]) and an invalid name; an untyped error for an existing column with another type; or the database's
@@ -153,8 +153,8 @@ func (d *dialect) named(table, column string) (fence, error) {
 	return f, nil
 }
 
-// addUntilDone adds the column unless the column exists, and retries while other sessions block the table. Any other
-// error may mean that another client has just added the column.
+// addUntilDone adds the column unless the column exists, and retries while other sessions block the table. After any
+// other error it looks for the column again, because another client may have added it.
 func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) error {
 	steps, pause := d.steps(f, 1), dberr.Backoff{Next: d.backoff, Max: 8 * d.backoff}
 	for {

@@ -61,8 +61,8 @@ func scanMySQL(rows *sql.Rows) (string, error) {
 	return strings.ToLower(typ), err
 }
 
-// notInstant are the errors of a server that would have to copy the table: it can't do such a
-// change, not for this reason, or has done too many.
+// notInstant are the errors of a server that would have to copy the table: it can't do such a change (1845, or 1846
+// with a reason), or has done too many.
 var notInstant = []uint16{1845, 1846, 4092}
 
 func explainMySQL(err error) error {

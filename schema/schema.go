@@ -8,7 +8,7 @@ import "embed"
 // file never changes after its release: a later version of sqlfence adds a file with the next number.
 //
 // The files in issuers/postgres, issuers/sqlite and issuers/mysql are optional: they contain the statements of
-// tokens.Store.RecordIssuers, which make the database record who takes tokens. Run them after the other files. On
+// tokens.Store.RecordIssuers, which make the database record who changes each token. Run them after the other files. On
 // SQLite and MySQL they fail, and change nothing, if the columns exist.
 //
 //go:embed postgres/*.sql postgres/atlas.sum sqlite/*.sql sqlite/atlas.sum mysql/*.sql mysql/atlas.sum

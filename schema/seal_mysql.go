@@ -36,8 +36,8 @@ func (s sealing) sealMySQL() []string {
 }
 
 // unsealMySQL replaces the seal's triggers by triggers that refuse negative tokens: a write that presents its token to
-// the seal then fails. Meanwhile other triggers refuse all writes, because with only some of the seal's triggers no
-// write would be right.
+// the seal then fails. Meanwhile other triggers refuse all writes, because an incomplete seal could let a negative
+// stored token in.
 func (s sealing) unsealMySQL() []string {
 	shut, open := s.busy()
 	triggers := sealsql.OpenTriggers(s.sealed())

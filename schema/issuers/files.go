@@ -1,5 +1,5 @@
-// Package issuers has the SQL files with which a ledger records who takes a token, for the packages that send this SQL.
-// Other packages use package schema.
+// Package issuers has the SQL files with which a ledger records who changes each token, for the packages that send this
+// SQL. Other packages use package schema.
 package issuers
 
 import "embed"
