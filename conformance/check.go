@@ -18,7 +18,7 @@ type check struct {
 	// each result with sqlfence must equal the driver's own result in at least one of several attempts.
 	varies bool
 
-	// guarantee is checked on a fenced database.
+	// guarantee tests a promise of sqlfence on fenced databases, without a comparison.
 	guarantee func(f *fenced)
 }
 

@@ -22,8 +22,8 @@ type Harness struct {
 	// that sqlfence doesn't know. Options must not register tables.
 	Options []sqlfence.Option
 
-	// Skip names checks that the driver can't pass, each with the reason. A name is a [Result]'s name, or the part
-	// before the slash. An unknown name fails the test.
+	// Skip names checks that the driver can't pass, each with the reason. A name is that of a [Result], such as
+	// "values/registered", or only its part before the slash. An unknown name fails the test.
 	Skip map[string]string
 
 	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set Open to test sqlfence together with another

@@ -141,8 +141,8 @@ func (f *fenced) wantStale(what string, err error, token, current int64) {
 	}
 }
 
-// observed returns the events since the last call, and records a failure if there are none or if an event has a
-// different kind. The check "observer" counts the events.
+// observed returns the events that the observer ([sqlfence.WithObserver]) has got since the last call. It records a
+// failure if there are none or if an event has a different kind. The check "observer" counts the events.
 func (f *fenced) observed(what string, want sqlfence.EventKind) []sqlfence.Event {
 	events := f.events.take()
 	for _, e := range events {

@@ -35,7 +35,7 @@ type side struct {
 	log []entry
 }
 
-// An entry is the result of one step: a text that must be equal on both sides, or abilities that the wrapper must keep.
+// An entry is the result of one step: a text that must be equal on both sides, or interfaces that sqlfence must keep.
 type entry struct {
 	step, shown string
 	abilities   []string

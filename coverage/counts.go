@@ -8,14 +8,14 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Counts are the numbers of executions, by outcome. One execution may have several outcomes: a write to two tables can
-// be guarded for one table and unfenced for the other.
+// Counts are the numbers of executions, by outcome ([sqlfence.EventKind]). One execution may have several outcomes: a
+// write to two tables can be guarded for one table and unfenced for the other.
 type Counts struct {
 	Guarded  int64 `json:"guarded"`  // executed with the guard
 	Refused  int64 `json:"refused"`  // not sent, or failed by a guard; see Reasons
 	Observed int64 `json:"observed"` // sent in Observe mode; Enforce mode would have refused them
-	Unfenced int64 `json:"unfenced"` // writes without a token, by Optional or UnfencedInserts
-	Bypassed int64 `json:"bypassed"` // sent unchanged, by Bypass or WithoutGuards
+	Unfenced int64 `json:"unfenced"` // writes without a token, by the rule Optional or UnfencedInserts
+	Bypassed int64 `json:"bypassed"` // sent unchanged, by sqlfence.Bypass or WithoutGuards
 	Passed   int64 `json:"passed"`   // wrote to no registered table
 
 	// Unanswered were sent and got no response ([sqlfence.ErrUnknownOutcome]).
@@ -59,7 +59,7 @@ type Reason struct {
 
 	// Open is true if the program has to be changed before the statement can be enforced: the statement can't be
 	// guarded, or its context lacks something. Open is false for errors that a correct program can get, such as stale
-	// tokens, for a Bypass, and for new rows under UnfencedInserts.
+	// tokens, for a [sqlfence.Bypass], and for new rows under [sqlfence.UnfencedInserts].
 	Open bool `json:"open"`
 }
 

@@ -75,8 +75,8 @@ func (c *Collector) Option() sqlfence.Option {
 }
 
 // Observe counts an event. It is a [sqlfence.Observer], for programs that can't use [Collector.Option]. Pass the kinds
-// of events to [sqlfence.WithObserver], because by default it reports neither guarded nor passed statements. Observe
-// can't count unregistered tables; only Option can. Observe is safe for concurrent use.
+// of events to [sqlfence.WithObserver], because by default WithObserver reports neither guarded statements nor
+// [sqlfence.Passed]. Observe can't count unregistered tables; only Option can. Observe is safe for concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	if e.Query == "" && e.Err == nil {
 		return

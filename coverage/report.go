@@ -18,14 +18,14 @@ type Report struct {
 	Tables []Table `json:"tables"`
 
 	// Unregistered has the counts of each unregistered table that was written, in the order of their names. A table is
-	// listed twice if statements name it with its schema and without. Exempt tables aren't listed.
+	// listed twice if statements name it with its schema and without. Tables with [sqlfence.Exempt] aren't listed.
 	Unregistered []Table `json:"unregistered,omitempty"`
 
-	// Statements are in order of urgency: statements with open reasons, then refused, bypassed, guarded and passed
+	// Statements are in order of urgency: statements with an open [Reason], then refused, bypassed, guarded and passed
 	// statements. Within each group the most frequent statement comes first.
 	Statements []Statement `json:"statements"`
 
-	// Dropped is the number of executions of statements that aren't in Statements, because a collector keeps 10,000.
+	// Dropped is the number of executions of further statements than the 10,000 that a collector keeps.
 	Dropped int64 `json:"dropped"`
 }
 

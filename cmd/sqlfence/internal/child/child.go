@@ -67,7 +67,7 @@ func (c *Child) Status() (int, error) {
 }
 
 // Forward passes on a signal that this process received, unless the command received the signal as well: a terminal
-// signals all processes of a group. A command may have left this process's group.
+// signals all processes of a group, but the command may have left this process's group.
 func (c *Child) Forward(s os.Signal) {
 	if !c.grouped && groups && (s == os.Interrupt || s == syscall.SIGQUIT) && inOurGroup(c.cmd.Process.Pid) {
 		return

@@ -65,8 +65,8 @@ func (a *app) completeKeys(
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// appendWord appends a word to the shell's suggestions, unless the word is already an argument. A shell takes a tab for
-// the end of the word, and a terminal acts on other hidden characters.
+// appendWord appends a word to the shell's suggestions, unless the word is already an argument, or has a hidden
+// character: a shell takes a tab for the end of the word, and a terminal acts on other hidden characters.
 func appendWord(found, args []string, word string) []string {
 	if strings.ContainsFunc(word, isHidden) || slices.Contains(args, word) {
 		return found

@@ -92,8 +92,8 @@ type change struct {
 	title string // title of a file
 }
 
-// ownFiles returns the files of package schema for a database: if migrations is set for a migration tool, otherwise for
-// the database's own client. A part is a folder of the files: "" or "issuers/".
+// ownFiles returns the files of package schema for a database. If migrations is set, the files are for a migration
+// tool, otherwise for the database's own client. The parts are folders of the package: "" or "issuers/".
 func ownFiles(source database.Source, migrations bool, parts ...string) (changes []change, err error) {
 	for _, part := range parts {
 		folder := part + source.Name
@@ -131,7 +131,7 @@ func (a *app) writeChanges(changes []change, text func()) error {
 }
 
 // createAll creates sqlfence's tables and adds the fence columns. If issuers is set, createAll adds the columns and
-// triggers that record who takes tokens.
+// triggers that record who changes each token.
 func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
 		lacking, unknown := lacks(ctx, source, db)

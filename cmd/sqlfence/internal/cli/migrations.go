@@ -32,8 +32,8 @@ func (f *folder) flags(cmd *cobra.Command) {
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
-// writeMigrations writes changes into the folder, or prints the changes if there is no folder. It skips a change if the
-// folder has a file with its title, so that the command can run again.
+// writeMigrations writes changes into the folder, or prints the changes if there is no folder. It skips a change if a
+// file's name in the folder has the change's title, so that the command can run again.
 func (a *app) writeMigrations(f folder, changes []change) error {
 	switch {
 	case f.dir == "":
@@ -108,8 +108,8 @@ func create(path, text string) (err error) {
 // numbered is the name of a file of a migration.
 var numbered = regexp.MustCompile(`^([0-9]{1,18})_(.+?)(\.up|\.down)?\.sql$`)
 
-// numbering returns a function for the next numbers of a folder, with the folder's number of digits, and the folder's
-// files by title.
+// numbering returns a function for the next numbers of a folder's files, with as many digits as the highest number, and
+// the files by title: the part of the name after the number, without .up.sql, .down.sql or .sql.
 func numbering(entries []os.DirEntry) (next func() string, there map[string]string) {
 	last, digits := int64(0), 5
 	there = make(map[string]string)

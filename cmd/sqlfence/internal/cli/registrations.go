@@ -157,8 +157,8 @@ func merged(tables []*sharedTable, compares bool) (options []sqlfence.Option, er
 	return options, nil
 }
 
-// registrations reads the files of --tables. Unless --schema is set, the first file's schema becomes the schema in
-// which the command looks for sqlfence's tables.
+// registrations reads the files of --tables. Unless --schema is set, the command looks for sqlfence's tables in the
+// schema that the first file has from the program's [sqlfence.WithSchema].
 func (a *app) registrations() (all []registration, err error) {
 	for _, file := range a.tableFiles {
 		r, err := readRegistration(file)

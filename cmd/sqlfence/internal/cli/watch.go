@@ -53,8 +53,8 @@ PROCESS). MySQL 8 and SQLite don't list them.`,
 // errEnough ends a watch that has shown the requested number of lines.
 var errEnough = errors.New("enough")
 
-// watchAll repeats the queries until ctx ends or l has shown the lines of --changes. If the first round fails, it
-// returns the error; a later failure is shown, and the next round tries again.
+// watchAll repeats the queries until ctx ends or l has shown as many lines as --changes allows. If the first round
+// fails, it returns the error; a later failure is shown, and the next round tries again.
 func (w *watcher) watchAll(ctx context.Context, l *lines, interval time.Duration) error {
 	var last look
 	for first := true; ; poll.Rest(ctx, interval) {

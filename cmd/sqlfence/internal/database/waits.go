@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// A Wait describes a session that waits for a name: to issue the name's next token, to take its lease, or to write
-// under it. A field is empty if the database doesn't show the value to this role.
+// A Wait describes a session that waits for a name: to issue the name's next token, to take its lease, or to write with
+// its token. A field is empty if the database doesn't show the value to this role.
 type Wait struct {
 	Name  string `json:"name"`
 	Who   string `json:"who"`   // the session: user@address, pid N, application
