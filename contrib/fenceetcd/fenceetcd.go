@@ -5,9 +5,9 @@
 //	ctx, err = fenceetcd.WithMutex(ctx, store, "books", session, mutex)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
 //
-// The name is the table's name or its [sqlfence.Resource]. Use each name for one lock of one cluster, because the
-// cluster counts revisions. A cluster that was restored from a backup may count from a lower revision: its tokens are
-// ErrStale until the revisions exceed the old tokens ([tokens.Store.Adopt]).
+// The name is the table's name or its [sqlfence.Resource]. Use each name for one lock of one cluster, because another
+// cluster may reach the same revision. A cluster that was restored from a backup may count from a lower revision: its
+// tokens are ErrStale until the revisions exceed the old tokens ([tokens.Store.Adopt]).
 package fenceetcd
 
 import (

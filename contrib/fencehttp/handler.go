@@ -13,8 +13,8 @@ import (
 
 // Handler returns a handler that calls next with the tokens of the request's [Header] in the request's context and,
 // unless the method is GET or HEAD, with the row version in If-Match ([sqlfence.WithSerial]). A request without Header
-// has no tokens, so its writes are refused, and next should answer with [WriteError]. The target is [RequestTarget] by
-// default.
+// has no tokens, so its writes are refused, and next should answer with [WriteError]. The tokens must be signed for the
+// request's target, by default its [RequestTarget].
 //
 // Handler answers rejected tokens with 403, an If-Match without an ETag of this service with 412, and a malformed
 // If-Match with 400, without calling next. "If-Match: *" sets no serial. The handler is safe for concurrent use if next

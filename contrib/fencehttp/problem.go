@@ -78,8 +78,8 @@ func problemOf(err error) *problem {
 	return nil
 }
 
-// Kind returns the name of a refusal, as in the type of its response: "stale", "no-fence"; or "" if [WriteError] would
-// not write err. A service with a different protocol can send the name, and [KindError] returns the error of the name.
+// Kind returns the name of a refusal, such as "stale" or "no-fence"; or "" if [WriteError] would not write err. A
+// service with a different protocol can send the name, and [KindError] returns the error of the name.
 func Kind(err error) string {
 	if p := problemOf(err); p != nil {
 		return p.name
@@ -115,8 +115,8 @@ func write(w http.ResponseWriter, p *problem, detail string) {
 // [WriteError], or [ErrRefused] for tokens that [Handler] rejected.
 type ResponseError struct {
 	Status int    // the HTTP status
-	Title  string // in words
-	Detail string // more of them, or empty
+	Title  string // the kind of refusal in words
+	Detail string // more about this refusal, or empty
 
 	is error
 }

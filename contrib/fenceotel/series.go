@@ -31,10 +31,10 @@ type table[K comparable] struct {
 	all   map[attribute.Distinct]*series
 }
 
-// The bounds of a table. known forgets its keys at mostKeys, because a program that writes values into its SQL has a
-// new key for each statement. Further series than mostSeries, less than OpenTelemetry's limit of 2000, count in one
-// series with the attribute sqlfence.overflow. It isn't the SDK's overflow attribute, because after a series with the
-// SDK's attribute the SDK counts every new series as overflow.
+// The bounds of a table. The map known is emptied at mostKeys keys, because a program that writes values into its SQL
+// has a new key for each statement. After mostSeries series, less than OpenTelemetry's limit of 2000, further
+// attributes count in one series with the attribute sqlfence.overflow. It isn't the SDK's overflow attribute, because
+// after a series with the SDK's attribute the SDK counts every new series as overflow.
 const (
 	mostKeys   = 1024
 	mostSeries = 1000

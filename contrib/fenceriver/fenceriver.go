@@ -6,7 +6,7 @@
 // alone. The column attempt can't distinguish the two attempts, because attempt decreases when a job snoozes or its
 // client stops. So [Migration] adds the column claim to River's table. A trigger increments claim when a job is taken,
 // or taken away. On the fenced database claim is the [sqlfence.Claim], and further tables use it by [sqlfence.ClaimOf].
-// River's client needs a database or pool without the fence:
+// River's client needs a database or pool without the fence, because River's own writes carry no token:
 //
 //	db, err := sqlfence.Open("pgx", dsn,
 //		sqlfence.WithTable("river_job", sqlfence.Key("id"), sqlfence.Claim("claim")),
