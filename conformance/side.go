@@ -94,7 +94,8 @@ func (s *side) offers(step string, abilities []string) {
 }
 
 // compare returns the differences between the log of other, with sqlfence, and the logs of raw, of the driver alone. It
-// returns "" if each entry of other equals the entry of at least one of raw; there are several if the check varies.
+// returns "" if each entry of other equals the entry of at least one of raw, which has several logs if the check
+// varies.
 func compare(raw []*side, other *side) string {
 	for _, s := range append(raw[:len(raw):len(raw)], other) {
 		if len(s.failures) > 0 {

@@ -186,8 +186,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// moveDeadline sets when the lease ends by this process's clock: the [Margin] before to. If later isn't set, it can
-// only move the end forward, to an earlier time.
+// moveDeadline sets when the lease ends by this process's clock: at the time to, less the [Margin]. If later isn't set,
+// it can only move the end forward, to an earlier time.
 func (l *Lease) moveDeadline(to time.Time, later bool) {
 	to = to.Add(-l.margin)
 	l.mu.Lock()

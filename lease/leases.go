@@ -19,7 +19,7 @@ type Leases struct {
 	takes    share.Batcher[*taking]
 	releases share.Batcher[*releasing]
 	queues   queues
-	goingOn  atomic.Int32 // statements without their callers
+	goingOn  atomic.Int32 // statements that continue after their callers have gone
 
 	abandoned abandoned
 	listener  listenerState

@@ -14,9 +14,8 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	// find is a query for an existing column of the fence's name. scan reads its type from the row, with an addition if
-	// it is, for example, generated. fits reports whether such a column can be a fence column. typ is the type of a new
-	// one.
+	// find is a query for an existing column of the fence's name. scan reads its type from the row, with an addition
+	// such as GENERATED. fits reports whether such a column can be a fence column. typ is the type of a new one.
 	find func(fence) string
 	scan func(*sql.Rows) (string, error)
 	fits func(typ string) bool

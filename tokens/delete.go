@@ -24,9 +24,9 @@ const deleteSize = 100
 // token is above [sqlfence.WarnToken]. The highest deleted token becomes a lower bound for the first token of every
 // name, so a deleted name can be used again.
 //
-// Then tables with [sqlfence.Ledger] refuse the name's tokens with [sqlfence.ErrUnknownName], or [sqlfence.ErrStale]
-// once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses first tokens at or below the
-// lower bound.
+// After the deletion, tables with [sqlfence.Ledger] refuse the name's tokens with [sqlfence.ErrUnknownName], or
+// [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses first
+// tokens at or below the lower bound.
 //
 // Each transaction deletes 100 names; after an error, repeat Delete. Errors: [sqlfence.ErrInvalid]; an untyped error if
 // the triggers of [Store.Setup] are missing or of another version, or row-level security may hide rows. Delete needs

@@ -84,8 +84,8 @@ func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
 	return found, err
 }
 
-// checkNarrow warns of a ledger with a column token of the dialect's type narrow, which can't store the tokens after
-// the first failover. It fails if the column can't store the current tokens.
+// checkNarrow warns of a ledger with a column token of the dialect's type narrow, which can't store the tokens above
+// 10^10 after the first failover. It fails if the column can't store the current tokens.
 func (s *Store) checkNarrow(ctx context.Context) error {
 	floor, err := s.lowerBound(ctx)
 	switch {

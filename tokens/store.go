@@ -113,8 +113,8 @@ func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 // name. The service must be durable, because the ledger can't detect a token that was granted twice.
 //
 // Errors: [*sqlfence.StaleError] for a token below the newest, or for a new name at or below the lower bound of
-// [Store.Delete] and [Store.Repair], which is then Current; [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the
-// token.
+// [Store.Delete] and [Store.Repair], which is then the error's Current; [sqlfence.ErrInvalid] or
+// [sqlfence.ErrTokenLimit] for the token.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err

@@ -54,10 +54,10 @@ type Row interface{ Scan(dest ...any) error }
 // claim with it before and after each attempt.
 //
 // If the job was taken away before the attempt, the worker isn't called. If the job was taken away during the attempt,
-// the middleware hides the attempt's result from River: it returns an error that is [sqlfence.ErrStale] and that River
-// reports for no job. Middleware that is listed earlier must return this error unchanged. River still learns of a
-// panic, and of the result if the claim can't be read within 10 s after the attempt. If the claim can't be read before
-// the attempt, the attempt fails.
+// the middleware hides the attempt's result from River: it returns an error that is [sqlfence.ErrStale], and River
+// records nothing for the job. Middleware that is listed earlier must return this error unchanged. River still learns
+// of a panic, and of the result if the claim can't be read within 10 s after the attempt. If the claim can't be read
+// before the attempt, the attempt fails.
 func Middleware[R Row](queryRow func(ctx context.Context, query string, args ...any) R) rivertype.WorkerMiddleware {
 	type next = func(context.Context) error
 	return river.WorkerMiddlewareFunc(func(ctx context.Context, job *rivertype.JobRow, work next) error {

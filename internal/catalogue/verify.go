@@ -56,8 +56,8 @@ type Options struct {
 	session.Capabilities
 }
 
-// run returns the findings, the worst first. It fails with the error of a query, or of ctx. A query that the role may
-// not run is a Note.
+// run returns the findings, the worst first. It fails with the error of a query, or of ctx. For a query that the role
+// may not run it adds a finding at the level Note.
 func run(ctx context.Context, db Database, ask Query, tables []Table, opts Options) (*look, error) {
 	l := &look{ctx: ctx, query: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look){
