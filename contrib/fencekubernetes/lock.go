@@ -37,8 +37,8 @@ type Lock struct {
 
 var _ resourcelock.Interface = (*Lock)(nil)
 
-// NewLock returns the lock of a lease's key for a process. The identity is the [lease.Resume] of its lease. Errors:
-// [sqlfence.ErrInvalid] for an empty identity, and those of [lease.NormalizeKey].
+// NewLock returns the lock of a lease's key for a process. A process that restarts with the same identity continues
+// with its lease. Errors: [sqlfence.ErrInvalid] for an empty identity, and those of [lease.NormalizeKey].
 func NewLock(key, identity string) (*Lock, error) {
 	key, err := lease.NormalizeKey(key)
 	switch {
@@ -50,8 +50,8 @@ func NewLock(key, identity string) (*Lock, error) {
 	return &Lock{key: key, identity: identity}, nil
 }
 
-// Use sets the leases of the lock. Call it before the election runs. Use is separate from NewLock, because the database
-// may be opened with the lock's Tokens.
+// Use sets the leases of the lock. Call it before the election runs. Use is separate from NewLock, because opening the
+// database may need the lock's Tokens, and leases need the open database.
 func (l *Lock) Use(leases *lease.Leases) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
