@@ -226,7 +226,7 @@ func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
 		}
 	}
 	if err == nil {
-		h.Succeeded()
+		h.Succeeded.Store(true)
 		return "", 0, 0, nil
 	}
 	if raised, ok := s.dialect.Thrown(err); ok {

@@ -41,7 +41,10 @@ const (
 )
 
 // NewBatch returns an empty batch. joined: the driver joins the statements into one SQL string.
-func (s *Conn) NewBatch(joined bool) *Batch { return &Batch{conn: s, joined: joined} }
+func (s *Conn) NewBatch(joined bool) *Batch {
+	s.noteHold()
+	return &Batch{conn: s, joined: joined}
+}
 
 // Add classifies a statement by its plan, and returns the request to send. After an error no statement of the batch may
 // be sent.

@@ -114,6 +114,7 @@ func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
 func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	s := e.conn
 	defer s.leave(e)
+	s.noteHold()
 	s.reported = nil
 	if s.finished {
 		var nothing T

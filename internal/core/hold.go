@@ -13,19 +13,25 @@ import (
 
 // A hold is the state of a transaction in which tokens.Store.Hold has locked the names of its tokens.
 type hold struct {
+	last  *trusted.Hold // the transaction's last Hold, until noteHold finds that it has succeeded; may be nil
 	on    bool
 	saved []string // names of the open savepoints, the oldest first
 	under int      // number of the open savepoints that were set before the last Hold
+}
+
+// noteHold records that the transaction's last Hold has succeeded.
+func (s *Conn) noteHold() {
+	if h := s.hold.last; h != nil && h.Succeeded.Load() {
+		s.hold.last, s.hold.on, s.hold.under = nil, true, len(s.hold.saved)
+		s.inTx, s.guardedTx = true, true // so that the COMMIT is checked
+	}
 }
 
 // followHold records a statement of Hold, and the setting, release and rollback of savepoints, to notice a rollback
 // that gives up Hold's lock. err is the statement's error.
 func (s *Conn) followHold(ctx context.Context, query string, err error) {
 	if h := trusted.HoldOf(ctx, query); h != nil {
-		h.Note(func() {
-			s.hold.on, s.hold.under = true, len(s.hold.saved)
-			s.inTx, s.guardedTx = true, true // so that the COMMIT is checked
-		})
+		s.hold.last = h
 	}
 	// A multi-statement string may have failed after its first statement.
 	if basedriver.IsSkip(err) || !s.mayUnlock(query) || err != nil && strings.IndexByte(query, ';') < 0 {
@@ -47,6 +53,7 @@ func (s *Conn) mayUnlock(query string) bool {
 
 // FollowSavepoint records the change of a savepoint or of the transaction by an adapter or a statement.
 func (s *Conn) FollowSavepoint(c lang.TxControl) {
+	s.noteHold()
 	h := &s.hold
 	at := len(h.saved) - 1
 	for at >= 0 && h.saved[at] != c.Name {

@@ -102,6 +102,7 @@ func (s *Conn) Rollback(tx Tx) error {
 }
 
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
+	s.noteHold()
 	guarded := s.guardedTx && !s.adapter.Closed() // a closed connection sends no COMMIT
 	doomed := s.mustRollBack
 	s.transaction = transaction{}
@@ -127,6 +128,7 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 
 // Commits reports whether a statement, before it is sent, may commit guarded statements.
 func (s *Conn) Commits(query string) bool {
+	s.noteHold()
 	return (s.pending || s.guardedTx) && mayCommit(query) || s.guardedTx && s.commitsSilently(query)
 }
 

@@ -5,6 +5,7 @@ package trusted
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 )
 
 type key struct{}
@@ -32,8 +33,10 @@ func isComment(s string) bool {
 	return opened && closed && !strings.Contains(inner, "*/")
 }
 
-// A Hold informs the transaction's connection of a successful call of tokens.Store.Hold.
-type Hold struct{ noted func() }
+// A Hold is a call of tokens.Store.Hold, which the transaction's connection remembers. The call itself must not change
+// the connection's state: when the call succeeds, the transaction may have ended with its context, and another caller
+// may use the connection.
+type Hold struct{ Succeeded atomic.Bool }
 
 type holdKey struct{}
 
@@ -48,15 +51,4 @@ func HoldOf(ctx context.Context, query string) *Hold {
 		return h
 	}
 	return nil
-}
-
-// Note sets the function of the fenced connection that Succeeded calls.
-func (h *Hold) Note(f func()) { h.noted = f }
-
-// Succeeded informs the fenced connection that the transaction holds the tokens. On an unfenced connection it does
-// nothing.
-func (h *Hold) Succeeded() {
-	if h.noted != nil {
-		h.noted()
-	}
 }

@@ -1,0 +1,65 @@
+package core_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/test/fakedb"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// openKept opens a database with one connection, which the pool keeps after the context of a transaction has ended.
+func openKept(t *testing.T, base *fakedb.Recorder) *sql.DB {
+	t.Helper()
+	base.Form = func(c *fakedb.RecorderConn) driver.Conn { return resettingConn{c, nil, new(fakeLink)} }
+	db := openAs(t, sqlfence.MySQL, base, nil)
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// hold sends the statement of a Hold in tx.
+func hold(t *testing.T, tx *sql.Tx) *trusted.Hold {
+	t.Helper()
+	h, text := new(trusted.Hold), "SELECT held"
+	rows, err := tx.QueryContext(h.Context(t.Context(), text), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A Hold may succeed after its transaction has ended with its context, and the pool has handed out the connection. This
+// must not change the state of the connection's next user.
+func TestHoldLeavesTheNextUserOfItsConnectionAlone(t *testing.T) {
+	for name, ends := range map[string]bool{"in the transaction": false, "after the transaction": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := openKept(t, new(fakedb.Recorder))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				tx, err := db.BeginTx(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := hold(t, tx)
+				exec := tx.Exec
+				if ends {
+					cancel()
+					synctest.Wait() // database/sql rolls the transaction back
+					exec = db.Exec
+				}
+				h.Succeeded.Store(true)
+				if _, err := exec("CREATE TABLE made (id integer)"); (err == nil) != ends {
+					t.Errorf("CREATE TABLE: %v", err)
+				}
+			})
+		})
+	}
+}
