@@ -132,11 +132,12 @@ func (s *Conn) argBuffer(n int) []driver.NamedValue {
 	return make([]driver.NamedValue, 0, n)
 }
 
-// follows reports whether each execution of an unguarded statement must be inspected, because the statement may change
-// the session or a transaction.
+// follows reports whether each execution of an unguarded statement must be inspected, because the statement, or its
+// error, may change the session or a transaction. database/sql may execute a statement in transactions that begin after
+// its preparation.
 func (s *Conn) follows(query string) bool {
 	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayChangeTx(query) || s.changesTx(query) ||
-		s.inTx && s.settings.profile.Errors.CommitsAfter.Is() || s.adapter.Follows(query) || s.mayUnlock(query) ||
+		s.settings.profile.Errors.CommitsAfter.Is() || s.adapter.Follows(query) || s.mayUnlock(query) ||
 		s.settings.profile.Errors.EndsTx(session.FirstKeyword(query), query)
 }
 

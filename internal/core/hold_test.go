@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -62,4 +63,37 @@ func TestHoldLeavesTheNextUserOfItsConnectionAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that rolls a held transaction back because of a deadlock would commit each later statement separately. The
+// deadlock must be noticed also in a statement that was prepared before the transaction began.
+func TestDeadlockOfAnEarlierPreparedStatementEndsAHeldTransaction(t *testing.T) {
+	base := &fakedb.Recorder{Fails: func(query string) error {
+		if strings.HasPrefix(query, "UPDATE") {
+			return &mysqlError{1213, "Deadlock found when trying to get lock; try restarting transaction"}
+		}
+		return nil
+	}}
+	db := openKept(t, base)
+	update, err := db.Prepare("UPDATE others SET price = 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer update.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	hold(t, tx).Succeeded.Store(true)
+	if _, err := tx.Stmt(update).Exec(); err == nil {
+		t.Fatal("no deadlock")
+	}
+	if _, err := tx.Exec("INSERT INTO others VALUES (1)"); err == nil {
+		t.Error("a later statement was sent")
+	}
+	if err := tx.Commit(); err == nil {
+		t.Error("committed")
+	}
+	base.WantSent(t, "BEGIN Default", "SELECT held", "UPDATE others SET price = 1", "ROLLBACK")
 }
