@@ -24,8 +24,8 @@ const (
 	// mostGoOn is the maximum number of statements that continue without their callers.
 	mostGoOn = 8
 
-	// lateLimit is how long the undo of an attempt is repeated if its statement got no response: the statement may
-	// still reach the server. Linux sends the rest of a closed connection for about 100 s (tcp_orphan_retries).
+	// lateLimit is how long a statement without a response may still reach the server. Linux sends the rest of a closed
+	// connection for about 100 s (tcp_orphan_retries).
 	lateLimit = 2 * time.Minute
 )
 

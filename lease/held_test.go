@@ -151,6 +151,50 @@ func TestLeaseExtendFails(t *testing.T) {
 	})
 }
 
+// An extension without a response may reach the server after a later extension, for two minutes. Until then, the lease
+// ends for its holder as if it had.
+func TestLeaseEndsForItsHolderBeforeALateExtension(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		l := acquire(t, leases, "k", lease.TTL(time.Minute))
+		extend := func(ttl time.Duration) {
+			t.Helper()
+			if err := l.Extend(t.Context(), ttl); err != nil {
+				t.Error(err)
+			}
+		}
+		d.failing(func(context.Context, fakedb.Call) error { return errLost })
+		if err := l.Extend(t.Context(), time.Minute); !errors.Is(err, errLost) {
+			t.Fatal(err)
+		}
+		d.failing(nil)
+		for range 5 {
+			time.Sleep(30 * time.Second)
+			extend(time.Hour)
+		}
+		time.Sleep(30 * time.Minute)
+		if l.Err() != nil {
+			t.Errorf("after the last extension without a late one: %v", l.Err())
+		}
+		d.failing(func(context.Context, fakedb.Call) error { return errLost })
+		if err := l.Extend(t.Context(), time.Second); !errors.Is(err, errLost) {
+			t.Fatal(err)
+		}
+		d.failing(nil)
+		extend(time.Hour)
+		if _, err := leases.Extend(t.Context(), l.LockID(), time.Second); err != nil { // the late one
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if !free(t, leases, "k") {
+			t.Error("another holder can't take the lease")
+		}
+		if l.Err() == nil {
+			t.Error("the lease is held, and another holder could take it")
+		}
+	})
+}
+
 // Concurrent calls of Extend are sent one by one, and the answers arrive in the order of the updates.
 func TestLeaseExtendsOneAfterTheOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {

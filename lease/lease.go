@@ -34,6 +34,9 @@ type Lease struct {
 	expires  time.Time
 	timer    *time.Timer
 	lastErr  error // the error of the last call of Extend; nil if that call succeeded
+
+	late      time.Duration // the shortest TTL of the extensions without a response that may still reach the server
+	lateUntil time.Time     // until when they may
 }
 
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {
@@ -153,9 +156,16 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	l.mu.Lock()
 	l.lastErr = err
+	now := time.Now()
+	if now.After(l.lateUntil) {
+		l.late = maxTTL
+	}
 	if err == nil {
 		l.expires = until
+	} else {
+		l.late, l.lateUntil = min(l.late, ttl), now.Add(lateLimit)
 	}
+	left = min(left, l.late) // a late extension may follow
 	l.mu.Unlock()
 	if err != nil {
 		return err
