@@ -139,6 +139,10 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows
 		return nil, err
 	}
 	guarded := &guardedRows{ctx: ctx, execution: e, base: rows}
+	if s, ok := e.Sent().Stmt.(*stmt); ok {
+		s.open++
+		guarded.stmt = s
+	}
 	if first, ok := rows.(*firstRow); ok {
 		guarded.first, guarded.base = first, first.Rows
 	}

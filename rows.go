@@ -15,6 +15,7 @@ type guardedRows struct {
 	execution *core.Execution // nil for a query that isn't guarded
 	state     *core.Conn      // the connection's state, if the query isn't guarded
 	base      driver.Rows
+	stmt      *stmt     // the application's prepared statement; nil without one, or if it has only one form
 	first     *firstRow // read ahead; nil if none is left
 	failed    bool      // with any error
 	refused   bool      // the refusal is reported; the rows may repeat it
@@ -40,6 +41,7 @@ func (r *guardedRows) next(dest []driver.Value) error {
 // close closes the rows. The driver then reads the remaining rows, and may get a refusal.
 func (r *guardedRows) close() error {
 	err := r.base.Close()
+	r.stmt.closeRows()
 	if r.execution != nil {
 		release(r.execution)
 	}

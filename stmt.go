@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -33,6 +34,9 @@ type stmt struct {
 	text  string        // the SQL of base
 	added []rewrite.Arg // the guard's arguments
 	read  lex.Escapes   // the session's string settings when base was prepared
+
+	open     int           // number of rows that aren't closed
+	replaced []driver.Stmt // earlier bases, which are closed after the rows, because a closed statement ends its rows
 }
 
 // prepare prepares the default form of a statement.
@@ -74,13 +78,39 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read l
 	}
 	old := s.base
 	s.base, s.text, s.added, s.read = base, text, added, read
-	if old == nil {
+	switch {
+	case old == nil:
+		return nil
+	case s.open > 0:
+		s.replaced = append(s.replaced, old)
 		return nil
 	}
 	return old.Close()
 }
 
-func (s *stmt) Close() error { return s.base.Close() }
+// closeRows records that rows of the statement were closed. It does nothing if s is nil.
+func (s *stmt) closeRows() {
+	if s == nil {
+		return
+	}
+	if s.open--; s.open == 0 {
+		s.closeReplaced()
+	}
+}
+
+// closeReplaced closes the earlier bases. A failed Close means that the connection is broken, which the next statement
+// reports.
+func (s *stmt) closeReplaced() {
+	for _, base := range s.replaced {
+		_ = base.Close()
+	}
+	s.replaced = nil
+}
+
+func (s *stmt) Close() error {
+	s.closeReplaced()
+	return s.base.Close()
+}
 
 // NumInput implements driver.Stmt. It counts the application's arguments.
 func (s *stmt) NumInput() int { return s.inputs }
@@ -98,7 +128,13 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 }
 
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.conn.query(ctx, s.execution(args, true))
+	open := s.open
+	rows, err := s.conn.query(ctx, s.execution(args, true))
+	if err != nil || s.open > open || s.plan.Verdict == guard.Pass {
+		return rows, err
+	}
+	s.open++ // the query was sent without a guard, as under Bypass
+	return s.conn.adapter.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, state: s.conn.state, base: rows, stmt: s})
 }
 
 func (s *stmt) execution(args []driver.NamedValue, rows bool) *core.Execution {

@@ -81,3 +81,64 @@ func TestPlaceOfConvertedArguments(t *testing.T) {
 		}
 	}
 }
+
+// A openStmt counts its open statements.
+type openStmt struct {
+	*fakedb.RecorderStmt
+	count *int
+}
+
+func (s openStmt) Close() error { *s.count--; return nil }
+
+type openConn struct {
+	*fakedb.RecorderConn
+	count *int
+}
+
+func (c openConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	s, err := c.RecorderConn.PrepareContext(ctx, query)
+	*c.count++
+	return openStmt{s.(*fakedb.RecorderStmt), c.count}, err
+}
+
+// An execution in another form replaces the driver's statement. While rows of the replaced statement are open, it isn't
+// closed, because SQLite's drivers would end the rows without an error.
+func TestReplacedStatementOutlivesItsRows(t *testing.T) {
+	guarded, bypassed := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 7}), sqlfence.Bypass(t.Context(), "a test")
+	for name, first := range map[string]context.Context{"guarded": guarded, "bypassed": bypassed} {
+		t.Run(name, func(t *testing.T) {
+			count := 0
+			f := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return openConn{c, &count} }}
+			conn, err := open(t, f, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"))).Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			s, err := conn.PrepareContext(t.Context(), "UPDATE books SET price = ? RETURNING id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := s.QueryContext(first, 30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ctx := range []context.Context{guarded, bypassed} {
+				if _, err := s.ExecContext(ctx, 30); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if count < 2 {
+				t.Error("the statement of the rows was closed")
+			}
+			if !rows.Next() || rows.Next() || rows.Close() != nil {
+				t.Error(rows.Err())
+			}
+			if count != 1 {
+				t.Errorf("%d statements are open after the rows, want 1", count)
+			}
+			if err := s.Close(); err != nil || count != 0 {
+				t.Errorf("%v, and %d statements are open at the end", err, count)
+			}
+		})
+	}
+}
