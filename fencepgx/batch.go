@@ -32,7 +32,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 		return nil, err
 	}
 	decided := s.state.NewBatch(s.simple)
-	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
+	got := &results{ctx: ctx, session: s, decided: decided, release: release}
 	sent := *b // with the options of b's transaction, and without the state that pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
@@ -78,7 +78,7 @@ func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 
 type results struct {
 	ctx     context.Context
-	conn    *Conn
+	session *session // also after the Conn was released; the pool then closes the connection
 	inner   pgx.BatchResults
 	decided *core.Batch
 	calls   []func(pgx.BatchResults) error // the callbacks, by the statements
@@ -102,7 +102,7 @@ func (r *results) errorOf(i int, tag pgconn.CommandTag, err error) error {
 	}
 	got := r.decided.ErrorOf(r.ctx, i, affected(tag.RowsAffected()), err)
 	if err != nil {
-		r.err = r.conn.session.noted(got)
+		r.err = r.session.noted(got)
 	} else if got != nil && r.gone == nil {
 		r.gone = got
 	}
@@ -146,7 +146,7 @@ func (r *results) query() (*rows, error) {
 	case err != nil:
 		return nil, r.errorOf(i, pgconn.CommandTag{}, err)
 	}
-	got := &rows{Rows: inner, raw: r.conn.session.state.RawAccess}
+	got := &rows{Rows: inner, raw: r.session.state.RawAccess}
 	got.endError = func(tag pgconn.CommandTag, err error) error { return r.errorOf(i, tag, err) }
 	if r.decided.Guards(i) { // a refusal fails here
 		if got.ahead = inner.Next(); !got.ahead {

@@ -87,8 +87,11 @@ type tx struct {
 
 var _ pgx.Tx = (*tx)(nil)
 
-// over reports whether the transaction or an outer one has ended.
-func (t *tx) over() bool { return t.closed || t.parent != nil && t.parent.over() }
+// over reports whether the transaction or an outer one has ended, or the connection was released. The pool closes a
+// connection that is released in a transaction.
+func (t *tx) over() bool {
+	return t.closed || t.conn.session == nil || t.parent != nil && t.parent.over()
+}
 
 // Begin sets a savepoint.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {

@@ -222,6 +222,38 @@ func TestTxMethods(t *testing.T) {
 	})
 }
 
+// After the release of the connection, an open transaction and the results of a batch don't panic: a deferred Rollback
+// may run after Release.
+func TestTransactionAndBatchAfterRelease(t *testing.T) {
+	onFences(t, func(t *testing.T, s *shop) {
+		c, err := s.db.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := c.Begin(harness.Holding(t, 9))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := new(pgx.Batch)
+		b.Queue(setPrice, 30, 1)
+		b.Queue(setPrice, 31, 1)
+		got := tx.SendBatch(t.Context(), b)
+		if _, err := got.Exec(); err != nil {
+			t.Fatal(err)
+		}
+		c.Release()
+		_ = got.Close() // the rest of its results may have been read already
+		for _, err := range []error{second(tx.Exec(t.Context(), "SELECT 1")), tx.Commit(t.Context()), tx.Rollback(t.Context())} {
+			if !errors.Is(err, pgx.ErrTxClosed) {
+				t.Error(err)
+			}
+		}
+		if got := s.State(t, false); got != "1:10 2:10 3:10" {
+			t.Errorf("left %s", got)
+		}
+	})
+}
+
 // A savepoint ends with its transaction, even if the connection continues: no statement runs in the savepoint
 // afterwards.
 func TestSavepointEndsWithTx(t *testing.T) {
