@@ -54,17 +54,22 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 	}
 }
 
-// abandoned holds the lock ids of attempts that are being undone. A caller with [Resume] must not get their leases.
+// abandoned holds the lock ids of attempts that are being undone, and of leases that are being released in the
+// background. A caller with [Resume] must not get their leases.
 type abandoned struct {
 	mu    sync.Mutex
-	until map[string]time.Time // by lock id: when a lease that the attempt took will have expired
+	until map[string]time.Time // by lock id
 }
 
 // add records an attempt that will be undone. It must be called before the caller can make another attempt.
 func (a *abandoned) add(r *request) {
-	if !r.resumes { // only with Resume a caller gets a lease that another attempt has taken
-		return
+	if r.resumes { // only with Resume a caller gets a lease that another attempt has taken
+		a.note(r.lockID, 2*goesOn+r.ttl) // until a lease that the attempt took has expired
 	}
+}
+
+// note records a lock id for a time.
+func (a *abandoned) note(lockID string, d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -72,14 +77,13 @@ func (a *abandoned) add(r *request) {
 	if a.until == nil {
 		a.until = make(map[string]time.Time)
 	}
-	a.until[r.lockID] = now.Add(2*goesOn + r.ttl)
+	a.until[lockID] = now.Add(d)
 }
 
 func (a *abandoned) has(lockID string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, found := a.until[lockID]
-	return found
+	return time.Now().Before(a.until[lockID])
 }
 
 // takeOnce sends the attempt's statement, and sends it again after a rollback or a broken connection.

@@ -119,6 +119,7 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 
 // releaseLater releases a lease in the background.
 func (m *Leases) releaseLater(lockID string, hold time.Duration) {
+	m.abandoned.note(lockID, 2*releaseLimit)
 	m.cleanup.Add(&cleanup.Task{For: releaseLimit, Do: func(ctx context.Context, _ *sql.DB) (done bool, err error) {
 		r := &releasing{lockID: lockID, release: newLockID(), hold: hold}
 		err = m.releaseAlone(ctx, r)

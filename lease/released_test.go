@@ -76,6 +76,31 @@ func TestReleaseUnderAnEndedContextKeepsMinHold(t *testing.T) {
 	})
 }
 
+// A lease that is being released in the background isn't resumed: the release would end it for its new holder.
+func TestResumeWaitsForAReleaseInTheBackground(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		first := acquire(t, leases, "k", lease.Resume("x"))
+		d.failing(func(_ context.Context, c fakedb.Call) error {
+			if isRelease(c) {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := first.Release(ended); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		second := acquire(t, leases, "k", lease.Resume("x"))
+		time.Sleep(5 * time.Second)
+		if free(t, leases, "k") || second.Token().Value <= first.Token().Value {
+			t.Errorf("the lease of %v was resumed as %v, and released", first, second)
+		}
+		release(t, second)
+	})
+}
+
 // A release in the background is given up after a while.
 func TestReleaseInTheBackgroundGivesUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
