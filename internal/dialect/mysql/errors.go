@@ -36,7 +36,8 @@ func isResponse(err error) bool {
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
 // endsTx reports whether a statement may commit the open transaction, as DDL does: it may unless its first word is one
-// of keepingTx, or setEndsTx or analyzes decides. CALL and EXECUTE aren't in keepingTx, because they may run DDL.
+// of keepingTx, or setEndsTx or analyzes decides. CALL and EXECUTE aren't in keepingTx, because they may run DDL. DO
+// isn't, because it reports no error, not even a deadlock that has ended the transaction.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
 	if isMultiStatement(query) {
@@ -119,7 +120,7 @@ func isMultiStatement(query string) bool {
 }
 
 var keepingTx = []string{"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain",
-	"describe", "desc", "use", "do", "handler", "savepoint", "release", "rollback", "commit"}
+	"describe", "desc", "use", "handler", "savepoint", "release", "rollback", "commit"}
 
 // choosesKey reports whether the server may store another key for a new row than this one, so that no token covers the
 // row: in an AUTO_INCREMENT column, 0 means the next number, and an empty text means 0 unless sql_mode is strict.

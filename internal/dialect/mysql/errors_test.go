@@ -45,6 +45,7 @@ func TestEndsTx(t *testing.T) {
 		"SET autocommit = 1":                                              true,
 		"SET @a = 1; DROP TABLE t":                                        true,
 		"SET @a = 1; COMMIT":                                              true,
+		"DO f()":                                                          true,
 	} {
 		word := query
 		for i := range query {
