@@ -77,7 +77,7 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		decided, err = q.unobserved(ctx)
 	}
 	reason := ""
-	switch {
+	switch controls, _ := q.conn.txControls(q.read.Query); {
 	case decided == refused:
 		return refused, err
 	case q.read.options > 0:
@@ -88,6 +88,8 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		reason = needsOwnMessage
 	case decided == passed && b.joined && !lang.IsWhole(q.conn.settings.profile.Dialect, q.sent.Query):
 		reason = needsEnd
+	case q.conn.hold.on && len(controls) > 0:
+		reason = endsAlone
 	default:
 		return decided, nil
 	}

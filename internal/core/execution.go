@@ -149,7 +149,7 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	}
 	e.conn.Follow(ctx, e.sent.Query)
 	commits := e.conn.Commits(e.sent.Query)
-	if err := e.conn.uncommitted(ctx); commits && err != nil {
+	if err := ctx.Err(); commits && err != nil {
 		var nothing T
 		return nothing, err // nothing was sent
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -33,13 +32,22 @@ func (s *Conn) followHold(ctx context.Context, query string, err error) {
 	if h := trusted.HoldOf(ctx, query); h != nil {
 		s.hold.last = h
 	}
-	// A multi-statement string may have failed after its first statement.
-	if basedriver.IsSkip(err) || !s.mayUnlock(query) || err != nil && strings.IndexByte(query, ';') < 0 {
-		return
+	// If a multi-statement string fails before Hold, saved may have other names than the server. After Hold, a ROLLBACK
+	// TO such a name counts as a loss of the lock, because all these names are older than Hold.
+	if err == nil {
+		controls, _ := s.txControls(query)
+		for _, c := range controls {
+			s.FollowSavepoint(c)
+		}
 	}
-	for _, c := range lang.TxControls(s.settings.profile.Dialect, query) {
-		s.FollowSavepoint(c)
+}
+
+// txControls is [lang.TxControls], without results for a query that can't give up a Hold's lock.
+func (s *Conn) txControls(query string) (all []lang.TxControl, alone bool) {
+	if !s.mayUnlock(query) {
+		return nil, true
 	}
+	return lang.TxControls(s.settings.profile.Dialect, query)
 }
 
 // mayUnlock reports whether query may set a savepoint or roll back to a savepoint, and so give up a Hold's lock.
@@ -82,37 +90,34 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 // with a Hold, so that later statements commit automatically.
 func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Errors.CommitsAfter.Is() }
 
-// uncommitted returns why a statement that commits must not be sent: its context has ended, or a rollback to a
-// savepoint has given up the lock of a Hold.
-func (s *Conn) uncommitted(ctx context.Context) error {
-	if unlocked, ok := s.mustRollBack.(*unlockedTx); ok {
-		return unlocked
-	}
-	return ctx.Err()
-}
-
-// endsHold refuses a statement that may silently commit a transaction with a Hold. After an error with which the server
-// ended the transaction, it also refuses each statement but ROLLBACK, because the statement would commit automatically.
+// endsHold refuses a statement that may silently end a transaction with a Hold. If the transaction must be rolled back,
+// endsHold refuses each statement but ROLLBACK, because another statement may commit.
 func (e *Execution) endsHold(ctx context.Context) error {
 	s := e.conn
 	if !s.hold.on || trusted.Is(ctx, e.read.Query) {
 		return nil
 	}
 	word := session.FirstKeyword(e.read.Query)
-	rolledBack, ended := s.mustRollBack.(*rolledBackTx)
 	var err error
-	switch {
-	case ended && !strings.EqualFold(word, "rollback"):
-		err = rolledBack
+	switch controls, alone := s.txControls(e.read.Query); {
+	case s.mustRollBack != nil && !strings.EqualFold(word, "rollback"):
+		err = s.mustRollBack
+	case len(controls) > 0 && !alone:
+		err = e.registry.unguardable(nil, "", endsAlone)
 	case s.settings.profile.Errors.EndsTx(word, e.read.Query):
 		err = e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement "+
-			"may commit it silently, which gives up the lock; send the statement outside of the transaction")
+			"may end it silently, which gives up the lock; send the statement outside of the transaction")
 	default:
 		return nil
 	}
 	e.report(ctx, e.refusal(Refused, err))
 	return err
 }
+
+// endsAlone is why a string with several statements is refused if one of them sets or ends a savepoint, or ends the
+// transaction. If a statement of the string fails, the statements after it weren't executed.
+const endsAlone = "the transaction holds tokens (tokens.Store.Hold); send SAVEPOINT, RELEASE, ROLLBACK and COMMIT " +
+	"separately from other statements"
 
 // unlockedTx is the error of the COMMIT of a transaction that has given up the lock of a Hold.
 type unlockedTx struct{ savepoint string }

@@ -69,16 +69,24 @@ const (
 	RollbackToSavepoint
 )
 
-// TxControls returns the statements of query about savepoints and transactions, in their order. For an unreadable text
-// it returns a ROLLBACK TO without a name, so that the caller takes the lock of a Hold for lost.
-func TxControls(d dialect.Dialect, query string) (all []TxControl) {
+// TxControls returns the statements of query about savepoints and transactions, in their order. alone reports whether
+// query is a single statement. An unreadable text isn't alone, and counts as a ROLLBACK TO without a name, so that the
+// caller takes the lock of a Hold for lost.
+func TxControls(d dialect.Dialect, query string) (all []TxControl, alone bool) {
 	t, _, ok := scan(d, query)
 	if !ok {
-		return []TxControl{{Verb: RollbackToSavepoint}}
+		return []TxControl{{Verb: RollbackToSavepoint}}, false
 	}
-	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
+	first, body := t.StatementFrom(0), false
+	for s := first; !s.Empty(); s = t.StatementFrom(s.Hi) {
 		c, at := TxControl{}, s.Lo+1 // of the savepoint's name, or of a word before it
 		switch {
+		case t.Word(s.Lo, "create") && beginsAtomic(&t, s):
+			body = true
+			continue
+		case body && t.Word(s.Lo, "end"): // of the function's body
+			body = false
+			continue
 		case t.Word(s.Lo, "savepoint"):
 			c.Verb = SetSavepoint
 		case t.Word(s.Lo, "release"):
@@ -98,7 +106,7 @@ func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 		}
 		all = append(all, c)
 	}
-	return all
+	return all, t.StatementFrom(first.Hi).Empty()
 }
 
 // setsAutocommit reports whether a statement names the setting autocommit.

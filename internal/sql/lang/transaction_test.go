@@ -40,20 +40,28 @@ func TestMySQLInTransaction(t *testing.T) {
 }
 
 func TestTxControls(t *testing.T) {
-	for query, want := range map[string][]TxControl{
-		"SAVEPOINT x":                                  {{SetSavepoint, "x"}},
-		"savepoint savepoint":                          {{SetSavepoint, "savepoint"}},
-		`RELEASE SAVEPOINT "X"`:                        {{ReleaseSavepoint, "X"}},
-		"release X;":                                   {{ReleaseSavepoint, "x"}},
-		"/* a */ ROLLBACK WORK TO SAVEPOINT x":         {{RollbackToSavepoint, "x"}},
-		"ROLLBACK TO x; SELECT 1; COMMIT":              {{RollbackToSavepoint, "x"}, {}},
-		"ROLLBACK":                                     {{}},
-		"PREPARE TRANSACTION 'x'; PREPARE x AS SELECT": {{}},
-		"BEGIN; SELECT 'ROLLBACK TO x'":                nil,
-		"ROLLBACK TO 'x":                               {{Verb: RollbackToSavepoint}},
+	const body = "CREATE FUNCTION f() RETURNS int LANGUAGE SQL BEGIN ATOMIC SELECT 1; SELECT 2; END"
+	for query, want := range map[string]struct {
+		all   []TxControl
+		alone bool
+	}{
+		"SAVEPOINT x":                                  {[]TxControl{{SetSavepoint, "x"}}, true},
+		"savepoint savepoint":                          {[]TxControl{{SetSavepoint, "savepoint"}}, true},
+		`RELEASE SAVEPOINT "X"`:                        {[]TxControl{{ReleaseSavepoint, "X"}}, true},
+		"release X;":                                   {[]TxControl{{ReleaseSavepoint, "x"}}, true},
+		"; SAVEPOINT x ;;":                             {[]TxControl{{SetSavepoint, "x"}}, true},
+		"/* a */ ROLLBACK WORK TO SAVEPOINT x":         {[]TxControl{{RollbackToSavepoint, "x"}}, true},
+		"ROLLBACK TO x; SELECT 1; COMMIT":              {[]TxControl{{RollbackToSavepoint, "x"}, {}}, false},
+		"ROLLBACK":                                     {[]TxControl{{}}, true},
+		"PREPARE TRANSACTION 'x'; PREPARE x AS SELECT": {[]TxControl{{}}, false},
+		"BEGIN; SELECT 'ROLLBACK TO x'":                {nil, false},
+		"ROLLBACK TO 'x":                               {[]TxControl{{Verb: RollbackToSavepoint}}, false},
+		body:                                           {nil, false},
+		body + "; END":                                 {[]TxControl{{}}, false},
+		body + "; " + body + "; ROLLBACK TO x":         {[]TxControl{{RollbackToSavepoint, "x"}}, false},
 	} {
-		if got := TxControls(dialect.Postgres, query); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", query, got, want)
+		if all, alone := TxControls(dialect.Postgres, query); !slices.Equal(all, want.all) || alone != want.alone {
+			t.Errorf("%s: %v, alone %v; want %v", query, all, alone, want)
 		}
 	}
 }

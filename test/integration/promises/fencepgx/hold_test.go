@@ -113,6 +113,34 @@ func TestHoldInANestedTransaction(t *testing.T) {
 	}
 }
 
+// pgx sends all statements of a batch before the first response.
+func TestBatchCannotEndAHeldTransaction(t *testing.T) {
+	s := newShop(t, sqlfence.Ledger())
+	store := harness.NewStore(t, s.db.SQL())
+	now := sqlfence.Token{Name: "a", Value: harness.IssueToken(t, store, "a")}
+	for _, last := range []string{"ROLLBACK TO x", "SAVEPOINT x", "COMMIT", "SELECT 1; COMMIT"} {
+		tx, err := s.db.Begin(t.Context())
+		if err == nil {
+			_, err = tx.Exec(t.Context(), "SAVEPOINT x")
+		}
+		if err == nil {
+			err = fencepgx.Hold(t.Context(), tx, store, now)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := new(pgx.Batch)
+		batch.Queue("SELECT 1")
+		batch.Queue(last)
+		if err := tx.SendBatch(t.Context(), batch).Close(); !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("%s: %v", last, err)
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Errorf("%s: %v", last, err)
+		}
+	}
+}
+
 func TestRetry(t *testing.T) {
 	eachBeginner(t, func(t *testing.T, s *shop, db fencepgx.Beginner, _ bool) {
 		store := harness.NewStore(t, s.db.SQL())

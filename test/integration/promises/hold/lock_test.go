@@ -78,7 +78,7 @@ func TestStatementsThatCommitAreRefusedAfterHold(t *testing.T) {
 		tx := begun(t, p, now...)
 		for _, query := range []string{"TRUNCATE TABLE things", "CREATE TABLE made (id integer)", "DROP TABLE things",
 			"/*!50000 DROP TABLE things */", "ALTER TABLE things ADD COLUMN m integer", "LOCK TABLES things WRITE",
-			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "SELECT 1; DROP TABLE things",
+			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "DO made()", "SELECT 1; DROP TABLE things",
 			"SET @x = 1; DROP TABLE things", "SET DEFAULT ROLE NONE", "SET STATEMENT lock_wait_timeout = 9 FOR DROP TABLE things",
 			"SET STATEMENT lock_wait_timeout = 9 FOR COMMIT", "SET STATEMENT lock_wait_timeout = 9 FOR ROLLBACK TO SAVEPOINT x",
 			`SELECT 'a\'; DROP TABLE things -- '`} {
@@ -170,6 +170,64 @@ func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 					})
 				}
 			})
+		}
+	})
+}
+
+// If a string with several statements fails, the application doesn't know which of them were executed. So a string with
+// a statement about a savepoint or the transaction's end is refused. No such string hides a later loss of the lock.
+func TestG13StringsOfSeveralStatementsDoNotHideALostLock(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Dialect != sqlfence.Postgres || !isFenced(p) {
+			t.Skip("of a fenced database of PostgreSQL's")
+		}
+		atomic := "CREATE FUNCTION made() RETURNS int LANGUAGE SQL BEGIN ATOMIC SELECT 1; END"
+		var version int
+		if err := p.plain.QueryRowContext(t.Context(), "SHOW server_version_num").Scan(&version); err != nil {
+			t.Fatal(err)
+		}
+		if version < 140000 { // without BEGIN ATOMIC
+			atomic = "SELECT 1; SELECT 2"
+		}
+		for query, want := range map[string]error{
+			"SELECT 1/0; SAVEPOINT x":                            sqlfence.ErrUnguardable,
+			"SELECT 1/0; COMMIT":                                 sqlfence.ErrUnguardable,
+			"ROLLBACK PREPARED 'x'; SELECT 1":                    sqlfence.ErrUnguardable,
+			"BEGIN; COMMIT":                                      sqlfence.ErrUnguardable,
+			"SELECT 1; /* x */ COMMIT":                           sqlfence.ErrUnguardable,
+			"ROLLBACK TO x; UPDATE things SET n = n + 1; COMMIT": sqlfence.ErrUnguardable,
+			atomic:                     nil,
+			atomic + "; ROLLBACK TO x": sqlfence.ErrUnguardable,
+		} {
+			t.Run(query, func(t *testing.T) {
+				now := p.issue(t, "a")
+				tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+				exec := func(query string) error {
+					_, err := tx.ExecContext(t.Context(), query)
+					return err
+				}
+				if err := errors.Join(exec("SAVEPOINT x"), p.store.Hold(t.Context(), tx, now...)); err != nil {
+					t.Fatal(err)
+				}
+				if err := exec(query); !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				if err := exec("ROLLBACK TO x"); err != nil {
+					t.Fatal(err)
+				}
+				harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
+				for _, query := range []string{"SELECT 1", "BEGIN; COMMIT", "PREPARE TRANSACTION 'x'", "COMMIT"} {
+					if err := exec(query); err == nil {
+						t.Errorf("%s after the loss of the lock", query)
+					}
+				}
+				if err := tx.Commit(); err == nil || !strings.Contains(err.Error(), "SAVEPOINT") {
+					t.Errorf("Commit: %v", err)
+				}
+			})
+		}
+		if n := p.n(t); n != 0 {
+			t.Errorf("n = %d", n)
 		}
 	})
 }
