@@ -110,7 +110,8 @@ func toHold(ctx context.Context, tokens []sqlfence.Token) ([]sqlfence.Token, err
 	return tokens, nil
 }
 
-// A Claim names a column with the claims of a table's rows, as for [sqlfence.Claim]. The table needs no registration.
+// A Claim names a column with the claims of a table's rows, as for [sqlfence.Claim]. The table needs no registration. On
+// MySQL and MariaDB it must be an InnoDB table, not a view.
 type Claim struct {
 	Table  string // such as "jobs" or "shop.jobs"
 	Key    string // the column that identifies a row
