@@ -6,6 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -19,7 +20,7 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	settings := s.settings
 	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.kinds.Has(Passed) ||
 		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) ||
-		s.MayExecute(query) {
+		s.MayExecute(query) || trusted.HoldOf(ctx, query) != nil {
 		return "", false
 	}
 	return settings.placed(ctx, query), true

@@ -1,6 +1,7 @@
 package hold_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -228,6 +229,49 @@ func TestG13StringsOfSeveralStatementsDoNotHideALostLock(t *testing.T) {
 		}
 		if n := p.n(t); n != 0 {
 			t.Errorf("n = %d", n)
+		}
+	})
+}
+
+// A preparingTx prepares each statement, as gorm does on request.
+type preparingTx struct{ *sql.Tx }
+
+func (tx preparingTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := tx.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	return stmt.ExecContext(ctx, args...)
+}
+
+func (tx preparingTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := tx.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...) // the transaction's end closes the statement
+}
+
+func TestG13RollbackBeforeAPreparedHoldPreventsTheCommit(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Dialect != sqlfence.Postgres || !isFenced(p) {
+			t.Skip("of a fenced database of PostgreSQL's")
+		}
+		now := p.issue(t, "a")
+		tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+		_, err := tx.ExecContext(t.Context(), "SAVEPOINT x")
+		if err == nil {
+			err = p.store.Hold(t.Context(), preparingTx{tx}, now...)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(t.Context(), "ROLLBACK TO x")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err == nil || !strings.Contains(err.Error(), "SAVEPOINT") {
+			t.Errorf("Commit: %v", err)
 		}
 	})
 }

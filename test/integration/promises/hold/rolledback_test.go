@@ -48,6 +48,26 @@ func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	}
 }
 
+// A preparedTx executes statements that were prepared before the transaction.
+type preparedTx struct {
+	*sql.Tx
+	prepared map[string]*sql.Stmt
+}
+
+func (tx preparedTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := tx.prepared[query]; stmt != nil {
+		return tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+	}
+	return tx.Tx.ExecContext(ctx, query, args...)
+}
+
+func (tx preparedTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if stmt := tx.prepared[query]; stmt != nil {
+		return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+	}
+	return tx.Tx.QueryContext(ctx, query, args...)
+}
+
 // After a deadlock MariaDB continues the session without a transaction, and so without the lock. The application's
 // later statements must fail, because each would be committed at once.
 func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T) {
@@ -93,6 +113,26 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 			}
 			if err := errors.Join(exec("ROLLBACK"), exec("CREATE TABLE made (id integer)")); err != nil {
 				t.Errorf("the connection's next statements: %v", err)
+			}
+		})
+		t.Run("prepared before the transaction", func(t *testing.T) {
+			one := p.Fenced(t, p.dsn) // without registered tables
+			one.SetMaxOpenConns(1)    // the transaction has the connection on which the statements were prepared
+			prepared := make(map[string]*sql.Stmt)
+			for _, query := range []string{update, "UPDATE things SET n = n + 1 WHERE id = 1"} {
+				var err error
+				if prepared[query], err = one.PrepareContext(t.Context(), query); err != nil {
+					t.Fatal(err)
+				}
+				defer prepared[query].Close()
+			}
+			tx := harness.Begin(t.Context(), t, one, sql.LevelDefault)
+			if err := p.store.Hold(t.Context(), tx, p.issue(t, "a")...); err != nil {
+				t.Fatal(err)
+			}
+			behind(t, preparedTx{tx, prepared}, update)
+			if err := tx.Commit(); err == nil {
+				t.Error("committed")
 			}
 		})
 		t.Run("Leases.Tx", func(t *testing.T) {
