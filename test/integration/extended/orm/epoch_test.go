@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/uptrace/bun"
 	"gorm.io/gorm"
 
 	"github.com/sqlfence/sqlfence"
@@ -109,6 +110,7 @@ type epochProgram struct {
 type epochShop struct {
 	db    *sql.DB
 	gorm  *gorm.DB
+	bun   *bun.DB
 	pool  *pgxpool.Pool // nil except on PostgreSQL
 	store *tokens.Store
 }
@@ -208,6 +210,30 @@ var epochPrograms = []epochProgram{{
 		})
 	},
 }, {
+	library: "bun",
+	unfenced: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
+		return s.bun.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+			var current int64
+			err := tx.NewSelect().Table("job_leases").Column("epoch").Where("name = ?", "month").Scan(ctx, &current)
+			if err == nil && current != epoch {
+				err = errLost
+			}
+			if err != nil {
+				return err
+			}
+			return work(func(query string) error { _, err := tx.ExecContext(ctx, query); return err })
+		})
+	},
+	held: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
+		return s.bun.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+			err := s.store.Hold(ctx, tx.Tx, sqlfence.Token{Name: "month", Value: epoch})
+			if err != nil {
+				return err
+			}
+			return work(func(query string) error { _, err := tx.ExecContext(ctx, query); return err })
+		})
+	},
+}, {
 	library: "sqlc",
 	unfenced: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
 		queries := &Queries{db: s.db}
@@ -233,7 +259,8 @@ func newEpochShop(t *testing.T, b harness.Base) *epochShop {
 	harness.MustExec(t, s.db, "INSERT INTO job_leases VALUES ('month', 0)")
 	harness.MustExec(t, s.db, "CREATE TABLE months (id bigint PRIMARY KEY, closed_by bigint NOT NULL)")
 	harness.MustExec(t, s.db, "INSERT INTO months VALUES (1, 0)")
-	s.gorm = openGorm(t, &ormDB{DB: s.db, Base: b, source: dsn})
+	db := &ormDB{DB: s.db, Base: b, source: dsn}
+	s.gorm, s.bun = openGorm(t, db), openBun(db)
 	s.store = newEpochs(t, s.db)
 	if b.Dialect == sqlfence.Postgres {
 		var err error
