@@ -76,7 +76,7 @@ func Callers() int {
 	return 50
 }
 
-// StandStill stops the network of db for a time, while callers with deadlines of 100 ms try again and again. use
+// StandStill stops the network of db for a time, while callers with short deadlines try again and again. use
 // returns the call for a database, which reports its success. After the stall the callers must succeed about as often
 // as concurrent callers of a new pool, since the machine may be busier than before. A query must succeed, and the
 // numbers of goroutines and sessions must be about the same as before. admin bypasses the network. StandStill returns
@@ -85,7 +85,8 @@ func (s *Stall) StandStill(
 	t *testing.T, b Base, admin, db *sql.DB, stall time.Duration, use func(db *sql.DB) (try func(ctx context.Context, caller int) bool),
 ) (succeeded int64) {
 	t.Helper()
-	crowd := newCrowd(t.Context(), 0, use(db))
+	deadline := s.deadline(t, b)
+	crowd := newCrowd(t.Context(), 0, deadline, use(db))
 	defer crowd.leave()
 	Eventually(t, "the callers succeed", func() bool { return crowd.succeeded.Load() > 20 })
 	goroutines, sessions := s.goroutines(), b.sessions(t, admin)
@@ -102,7 +103,7 @@ func (s *Stall) StandStill(
 	answered := time.Since(began)
 	fresh := b.Raw(t, s.DSN)
 	fresh.SetMaxOpenConns(db.Stats().MaxOpenConnections)
-	others := newCrowd(t.Context(), Callers(), use(fresh))
+	others := newCrowd(t.Context(), Callers(), deadline, use(fresh))
 	defer others.leave()
 	var here, there int64
 	Eventually(t, "the callers succeed as often as those of a new pool", func() bool {
@@ -134,15 +135,34 @@ type crowd struct {
 	callers   sync.WaitGroup
 }
 
+// deadline returns how long a caller of [Stall.StandStill] waits: 100 ms, or longer where new connections take long.
+// A call that ends at its deadline costs its connection, so if a call didn't last as long as all callers need to
+// connect at once, no call would ever succeed again.
+func (s *Stall) deadline(t *testing.T, b Base) time.Duration {
+	t.Helper()
+	began := time.Now()
+	const connections = 5
+	for range connections {
+		db := b.Raw(t, s.DSN)
+		if err := db.PingContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_ = db.Close()
+	}
+	return max(100*time.Millisecond, 2*time.Duration(Callers())*time.Since(began)/connections)
+}
+
 // newCrowd starts the callers, which are numbered from first.
-func newCrowd(ctx context.Context, first int, try func(ctx context.Context, caller int) bool) *crowd {
+func newCrowd(
+	ctx context.Context, first int, deadline time.Duration, try func(ctx context.Context, caller int) bool,
+) *crowd {
 	c := new(crowd)
 	ctx, c.stop = context.WithCancel(ctx)
 	const pace = 10 * time.Millisecond // callers that don't rest measure how fast the machine is
 	for i := range Callers() {
 		c.callers.Go(func() {
 			for ctx.Err() == nil {
-				limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				limited, cancel := context.WithTimeout(ctx, deadline)
 				if try(limited, first+i) {
 					c.succeeded.Add(1)
 				}
