@@ -2,7 +2,7 @@
 # scripts/with-dqlite can compile.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*' -not -path './test/dqlite/*')))
 
-.PHONY: help test test-all check lint bench proof suites applications ha tidb dqlite versions cgo
+.PHONY: help test test-all check lint bench proof suites applications ha tidb dqlite versions sabotage cgo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -39,6 +39,9 @@ ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 2
 
 versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/data/servers.md; takes an hour; FLAGS= as go run ./test/integration/extended/versions -h says
 	go run ./test/integration/extended/versions $(FLAGS)
+
+sabotage: ## disable each keyword and condition of the reader, one at a time, and write docs/data/sabotage.md; takes an hour or two; FLAGS= as go run ./test/integration/extended/sabotage -h says
+	nice go run ./test/integration/extended/sabotage $(FLAGS)
 
 tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all
 	cd test/integration && SQLFENCE_REQUIRE=tidb SQLFENCE_TIDB_ATTEMPTS=100000 ../../scripts/with-tidb \
