@@ -35,15 +35,15 @@ type dialect struct {
 	reads         *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
 	end           string         // a statement that ends an open transaction before count's transaction begins
 
-	// group is a query for variables that show a server on which counting would fail: TiDB, or one of several writing
-	// servers. servers returns why a variable with this value forbids counting; empty if it doesn't.
+	// group is a query for variables that show a server on which the triggers that count changes would fail: TiDB, or one
+	// of several writing servers. servers returns why a variable with this value forbids them; empty if it doesn't.
 	group   string
 	servers func(variable, value string) string
 }
 
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// A table identifies a table with counted changes.
+// A table identifies a table whose changes triggers count.
 type table struct {
 	written      string // the name as the caller has written it
 	schema, name string // the names to send, as SQL; schema may be empty

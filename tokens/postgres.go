@@ -139,9 +139,9 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 RETURNING token`
 
 // sharedPostgres issues the requested tokens of each name. It issues none for a name without a token, and none for a
-// name with a turn or a row that another transaction has locked: so it waits for no lock and can't deadlock. PostgreSQL
-// reads a row again once the row is locked. Above READ COMMITTED sharedPostgres issues no tokens, because the snapshot
-// may be older than the row.
+// name with an advisory lock or a row that another transaction has locked: so it waits for no lock and can't deadlock.
+// PostgreSQL reads a row again once the row is locked. Above READ COMMITTED sharedPostgres issues no tokens, because
+// the snapshot may be older than the row.
 const sharedPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.name, r.count, base.floor, base.shared
 	FROM (SELECT {floor} AS floor, {durable},

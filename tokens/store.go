@@ -67,9 +67,10 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 }
 
 // Current returns the newest token that was issued or adopted for name, for display: only the guard within a write
-// decides. The Value is 0 for a name without a token.
+// decides. The Value is 0 for a name that is in the ledger and has no token.
 //
-// Errors: [sqlfence.ErrUnknownName], [sqlfence.ErrTokenLimit] for a retired name, an untyped error for a negative
+// Errors: [sqlfence.ErrUnknownName] for a name that isn't in the ledger, [sqlfence.ErrTokenLimit] for a name that
+// [Store.Rotate] has retired, an untyped error for a negative
 // value, [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] for the name.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)

@@ -94,7 +94,8 @@ const claimed = `SELECT coalesce((SELECT claim FROM river_job
 const holds = `SELECT EXISTS (SELECT 1 FROM river_job WHERE id = $1 AND claim = $2)`
 
 // A lostError is the error of an attempt that has lost its job. River takes an error with the methods Jobs and
-// ErrorsByID for the errors of several jobs, and reports those. A lostError has none, so River reports nothing.
+// ErrorsByID for the errors of several jobs, and reports those. A lostError has neither method, so River reports no
+// error for the lost job.
 type lostError struct {
 	id  int64
 	err error // the worker's

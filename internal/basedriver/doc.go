@@ -16,8 +16,8 @@
 //     the one use of unsafe.
 //   - pgx.go: a query rewriter of pgx, such as NamedArgs, runs before the statement is planned, so that the guard is
 //     added to the SQL that pgx would send.
-//   - prepared.go: if pgx would read a string as the name of a prepared statement, the statement is planned. pgx keeps
-//     prepared statements, and a batch's COMMIT (pgx.go), in unexported fields.
+//   - prepared.go: if pgx would read a string as the name of a prepared statement, sqlfence plans that statement. pgx
+//     keeps prepared statements, and a batch's COMMIT (pgx.go), in unexported fields.
 //   - notification.go: a waiter for a lease listens on a connection of the pool, without code for the driver in the
 //     application.
 //   - scanner_go1.27.go: guarded rows keep the driver's RowsColumnScanner.

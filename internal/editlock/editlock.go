@@ -27,7 +27,8 @@ func IsNoHolder(id string) bool {
 // NoHolder returns an SQL condition, never NULL: the column names no holder. text is an expression for the column's
 // value as text, and empty is the constant for the empty text. builtIn is the schema prefix of the database's functions
 // and operators, as in sqltext.Capabilities. Any value that isn't certainly zero names a user, so the lock counts as
-// held: "-", "0-0", more than 16 zeros in a row, and "0x0", which [IsNoHolder] takes for no holder.
+// held: "-", "0-0", more than 16 zeros in a row, and "0x0". Only for "0x0" does [IsNoHolder] say that there is no
+// holder.
 func NoHolder(column, text, empty, builtIn string) string {
 	short := "trim(" + text + ")"
 	for range 4 { // halve each row of zeros

@@ -71,7 +71,7 @@ type Lookup uint8
 // The lookups.
 const (
 	OfClaim      Lookup = iota // the row's key and claim as [Texts.ClaimText]
-	OfTakenClaim               // the same for a row that is claimed: the object also has the keys
+	OfTakenClaim               // the same for a row that is being claimed; the JSON object has its key as well
 	OfTakenKey                 // the key of a row that is claimed, followed by a colon
 )
 

@@ -80,7 +80,8 @@ func (w claims) rowsName() {
 }
 
 // unproven writes the details in the error for a row without a matching token: the row's claim value, then := and its
-// key, or a colon alone if the key is NULL. No token names a NULL key, but a token may name an empty key.
+// key; if the key is NULL, a colon instead of := and the key. No token names a NULL key, but a token may name an empty
+// key.
 func (w claims) unproven() {
 	_, and, _ := w.Dialect.Throwing()
 	w.storedNumber()
