@@ -43,7 +43,7 @@ type dialect struct {
 
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// A table identifies a table whose changes triggers count.
+// A table identifies a table with triggers that count its changes.
 type table struct {
 	written      string // the name as the caller has written it
 	schema, name string // the names to send, as SQL; schema may be empty

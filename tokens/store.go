@@ -170,8 +170,7 @@ func (s *Store) stored(ctx context.Context, method, name string) (int64, error) 
 	return value.Int64, nil
 }
 
-// explain returns err as a [sqlfence.SetupError] if the ledger, or a privilege on it or on the other tables, is
-// missing.
+// explain returns err as a [sqlfence.SetupError] if the ledger, or a privilege on it or on other tables, is missing.
 func (s *Store) explain(ctx context.Context, err error, others ...setuperr.Table) error {
 	return dialectopt.Explain(ctx, s.db, err, append(others, s.needs("SELECT, INSERT, UPDATE"))...)
 }

@@ -34,8 +34,7 @@ func (l *Liveness) Open() bool { return l.state != nil && !l.state.IsClosed() }
 // Closed reports whether the driver is known to have closed the connection.
 func (l *Liveness) Closed() bool { return l.state != nil && l.state.IsClosed() }
 
-// Invalid reports whether the driver's Validator rejects the connection, usually because it is
-// broken.
+// Invalid reports whether the driver's Validator rejects the connection, mostly as broken.
 func (l *Liveness) Invalid() bool { return l.validator != nil && !l.validator.IsValid() }
 
 // Alive reports whether the connection can be used, as far as is known. A valid connection without pending data costs

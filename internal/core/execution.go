@@ -109,8 +109,7 @@ func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
 	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, request: r}
 }
 
-// Execute runs a statement for the application: it sends the statement with its guard, sends it without one, or refuses
-// it.
+// Execute runs a statement for the application: it sends it with its guard, sends it without one, or refuses it.
 func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	s := e.conn
 	defer s.leave(e)

@@ -153,8 +153,7 @@ func (e *Execution) misplaced() bool {
 	return !e.conn.settings.profile.NoOptions && !e.plan.Inlines()
 }
 
-// NeedsPlaces is why a misplaced statement is refused on every pgx connection: the connection's protocol is unknown
-// here.
+// NeedsPlaces is why a misplaced statement is refused on every pgx connection: its protocol is unknown here.
 const NeedsPlaces = "in its simple protocol pgx would write the arguments where the server reads " +
 	"no placeholders; " +
 	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain " +

@@ -156,8 +156,7 @@ func (s *Conn) followRefusal(ctx context.Context, err error) {
 	}
 }
 
-// textBegan reports whether a transaction is open that a statement, or disabled autocommit, began. In doubt it returns
-// true.
+// textBegan reports whether a statement, or disabled autocommit, began an open transaction. In doubt it returns true.
 func (s *Conn) textBegan(ctx context.Context) bool {
 	rows, err := (*queryable)(s).Query(ctx, "SELECT @@in_transaction")
 	return err != nil || len(rows) != 1 || rows[0][0] != "0"

@@ -7,8 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// runsNothing are the first words of statements that never run another statement, whatever names and strings they
-// contain.
+// runsNothing are the first words of statements that never run another one, whatever names and strings they contain.
 var runsNothing = []string{
 	"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "lock",
 	"listen", "unlisten", "notify", "deallocate", "discard", "close",

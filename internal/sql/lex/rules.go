@@ -79,8 +79,7 @@ const (
 	singleByte // a token by itself
 )
 
-// classOf returns the class that a byte has in every database, but for the byte order
-// mark.
+// classOf returns the class that a byte has in every database, except the byte order mark.
 func classOf(c byte) byteClass {
 	switch {
 	case IsSpace(c):

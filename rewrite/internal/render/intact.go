@@ -180,8 +180,7 @@ func (c *check) covers(at int32, behind []fragment) bool {
 	return strings.TrimSpace(c.Src[at:c.tokens[c.next].Start]) == ""
 }
 
-// brackets reports whether a fragment opened each bracket that a fragment closes, inside the same bracket of the
-// statement.
+// brackets reports whether fragments opened each bracket that one closes, inside the same bracket of the statement.
 func (c *check) brackets(found []lex.Token) bool {
 	within := -1
 	if n := len(c.inner); n > 0 {

@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// checkTables adds the tables to an index, and returns all faults of their registrations, joined, or nil if there are
-// none.
+// checkTables adds the tables to an index, and returns all faults of their registrations, joined; nil if none.
 func checkTables(tables []render.Registered, index *index) error {
 	var faults []error
 	for i := range tables {
