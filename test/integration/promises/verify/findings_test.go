@@ -195,7 +195,7 @@ var provocations = []provocation{
 
 	{"negative mark", slog.LevelWarn, "wrong-mark", "token below 0, such as -5", both, "", insertMark("-5"), insertMark("-5"), insertMark("-5"), false},
 	{"mark above the ledger", slog.LevelError, "wrong-mark", "row that stores token 8", both, "", insertMark("8"), insertMark("8"), insertMark("8"), false},
-	{"mark near the highest token", slog.LevelError, "wrong-mark", "the mark 800000000000000", both, "", insertMark("800000000000000"), insertMark("800000000000000"), insertMark("800000000000000"), false},
+	{"mark near the highest token", slog.LevelError, "wrong-mark", "stores token 800000000000000", both, "", insertMark("800000000000000"), insertMark("800000000000000"), insertMark("800000000000000"), false},
 	{"mark above those of the keys", slog.LevelError, "wrong-mark", "books/", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, "", insertKeyMark("8"), insertKeyMark("8"), insertKeyMark("8"), false},
 }
 
