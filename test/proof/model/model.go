@@ -113,6 +113,24 @@ type move struct {
 	broken string // the promise that this move breaks, or ""
 }
 
+// walk visits every move of every state that a design can reach, the nearest states first, until visit returns false.
+func (d Design) walk(visit func(from state, m move, isNew bool) bool) (states int) {
+	seen := map[state]bool{d.start(): true}
+	for queue := []state{d.start()}; len(queue) > 0; queue = queue[1:] {
+		for _, m := range d.moves(queue[0]) {
+			isNew := !seen[m.to]
+			if !visit(queue[0], m, isNew) {
+				return len(seen)
+			}
+			if isNew {
+				seen[m.to] = true
+				queue = append(queue, m.to)
+			}
+		}
+	}
+	return len(seen)
+}
+
 // Explore returns how many states a design can reach, and the shortest order of steps that breaks a promise; nil if
 // none does.
 func Explore(d Design) (states int, trace []string) {
@@ -121,27 +139,20 @@ func Explore(d Design) (states int, trace []string) {
 		what string
 	}
 	first := d.start()
-	came := map[state]origin{first: {}}
-	queue := []state{first}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for _, m := range d.moves(at) {
-			if m.broken != "" {
-				trace = []string{m.what, m.broken}
-				for s := at; s != first; s = came[s].from {
-					trace = append(trace, came[s].what)
-				}
-				slices.Reverse(trace[2:])
-				return len(came), append(trace[2:], trace[:2]...)
+	came := make(map[state]origin)
+	states = d.walk(func(from state, m move, isNew bool) bool {
+		if m.broken != "" {
+			trace = []string{m.broken, m.what}
+			for s := from; s != first; s = came[s].from {
+				trace = append(trace, came[s].what)
 			}
-			if _, seen := came[m.to]; !seen {
-				came[m.to] = origin{at, m.what}
-				queue = append(queue, m.to)
-			}
+			slices.Reverse(trace)
+		} else if isNew {
+			came[m.to] = origin{from, m.what}
 		}
-	}
-	return len(came), nil
+		return trace == nil
+	})
+	return states, trace
 }
 
 // start returns the first state: two holders, who may write twice each, and of whom one may take a second token; and a

@@ -74,18 +74,10 @@ func TestRefusalsHappen(t *testing.T) {
 }
 
 // happens reports whether a move of this description is possible in some state.
-func (d Design) happens(what string) bool {
-	seen := map[state]bool{d.start(): true}
-	for queue := []state{d.start()}; len(queue) > 0; queue = queue[1:] {
-		for _, m := range d.moves(queue[0]) {
-			if strings.Contains(m.what, what) {
-				return true
-			}
-			if !seen[m.to] {
-				seen[m.to] = true
-				queue = append(queue, m.to)
-			}
-		}
-	}
-	return false
+func (d Design) happens(what string) (found bool) {
+	d.walk(func(_ state, m move, _ bool) bool {
+		found = strings.Contains(m.what, what)
+		return !found
+	})
+	return found
 }
