@@ -76,8 +76,11 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 	if decided == guarded && q.Observes() {
 		decided, err = q.unobserved(ctx)
 	}
-	reason := ""
-	switch controls, _ := q.conn.txControls(q.read.Query); {
+	reason, controls := "", []lang.TxControl(nil)
+	if q.conn.hold.on {
+		controls, _ = q.conn.txControls(q.read.Query)
+	}
+	switch {
 	case decided == refused:
 		return refused, err
 	case q.read.options > 0:
@@ -88,7 +91,7 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		reason = needsOwnMessage
 	case decided == passed && b.joined && !lang.IsWhole(q.conn.settings.profile.Dialect, q.sent.Query):
 		reason = needsEnd
-	case q.conn.hold.on && len(controls) > 0:
+	case len(controls) > 0:
 		reason = endsAlone
 	default:
 		return decided, nil
