@@ -144,12 +144,12 @@ func (l *look) highToken(t target, high, newest int64) Finding {
 	}
 	if high < core.WarnToken {
 		f.Remedy = fmt.Sprintf("Raise the ledger to %[1]d, which raises all names, for ever, and is safe whether the "+
-			"ledger has lost tokens or the mark was never issued: tokens.Store.Repair, sqlfence tokens repair "+
-			"--floor %[1]d. Don't lower the mark: an older holder's write might land.", high)
+			"ledger has lost tokens or this token was never issued: tokens.Store.Repair, sqlfence tokens repair "+
+			"--floor %[1]d. Don't lower the stored token: an older holder's write might land.", high)
 	} else {
 		f.Remedy = "Replace the name, as docs/tokens.md has it: tokens.Store.Rotate, sqlfence tokens rotate. Don't " +
-			"raise the ledger to the mark: all names would have used up a tenth of their tokens, or more, for ever. " +
-			"Don't lower the mark by itself: an older holder's write might land."
+			"raise the ledger to this token: all names would have used up a tenth of their tokens, or more, for ever. " +
+			"Don't lower the stored token by itself: an older holder's write might land."
 	}
 	return f
 }
