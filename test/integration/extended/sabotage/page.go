@@ -40,7 +40,7 @@ token) and each condition (it is false) of the code that reads a statement and d
 
 // writePage writes the page of the sites that have run.
 func writePage(sites []site, skipped int, done map[string]result) error {
-	revision, err := exec.Command("git", "log", "-1", "--format=%cs", "main").Output()
+	revision, err := exec.Command("git", "log", "-1", "--format=%cs", "HEAD").Output()
 	if err != nil {
 		return err
 	}
