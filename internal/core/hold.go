@@ -16,6 +16,8 @@ type hold struct {
 	on    bool
 	saved []string // names of the open savepoints, the oldest first
 	under int      // number of the open savepoints that were set before the last Hold
+
+	failed error // the last error that may have rolled the transaction back, until stillOpen has asked
 }
 
 // noteHold records that the transaction's last Hold has succeeded.
@@ -79,11 +81,16 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 		}
 		h.saved = h.saved[:max(at+1, 0)]
 	case lang.EndTx:
-		if _, unlocked := s.mustRollBack.(*unlockedTx); unlocked || !s.txContext.begun {
-			s.mustRollBack = nil
-		}
-		*h = hold{saved: h.saved[:0]}
+		s.endHold()
 	}
+}
+
+// endHold records that a statement or an adapter has ended the transaction.
+func (s *Conn) endHold() {
+	if _, unlocked := s.mustRollBack.(*unlockedTx); unlocked || !s.txContext.begun {
+		s.mustRollBack = nil
+	}
+	s.hold = hold{saved: s.hold.saved[:0]}
 }
 
 // FollowsRows reports whether an error among a query's rows may have ended a transaction with guarded statements, or
@@ -98,10 +105,12 @@ func (e *Execution) endsHold(ctx context.Context) error {
 		return nil
 	}
 	word := session.FirstKeyword(e.read.Query)
-	var err error
+	err := s.stillOpen(ctx)
 	switch controls, alone := s.txControls(e.read.Query); {
 	case s.mustRollBack != nil && !strings.EqualFold(word, "rollback"):
 		err = s.mustRollBack
+	case err != nil:
+		return err
 	case len(controls) > 0 && !alone:
 		err = e.registry.unguardable(nil, "", endsAlone)
 	case s.settings.profile.Errors.EndsTx(word, e.read.Query):
@@ -111,6 +120,23 @@ func (e *Execution) endsHold(ctx context.Context) error {
 		return nil
 	}
 	e.report(ctx, e.refusal(Refused, err))
+	return err
+}
+
+// stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an open
+// transaction.
+func (s *Conn) stillOpen(ctx context.Context) error {
+	if s.hold.failed == nil {
+		return nil
+	}
+	failed, err := s.hold.failed, s.exec(ctx, "BEGIN")
+	switch {
+	case err == nil:
+		s.mustRollBack = &rolledBackTx{failed} // the application's ROLLBACK ends the new transaction
+	case s.settings.profile.Errors.IsOpen(err):
+		s.hold.failed = nil
+		return nil
+	}
 	return err
 }
 

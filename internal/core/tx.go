@@ -28,7 +28,9 @@ func (s *Conn) followTx(query string, err error) {
 		s.inTx = s.inTx || s.changesTx(query)
 	}
 	s.guardedTx = s.guardedTx && s.inTx // an ended transaction has no guarded statements
-	s.hold.on = s.hold.on && s.inTx
+	if s.hold.on && !s.inTx {
+		s.endHold()
+	}
 }
 
 // mayChangeTx reports whether query may begin or end a transaction. In doubt it returns true.
@@ -136,9 +138,14 @@ func (e *Execution) changedTerm(before, now Token) error {
 }
 
 // FollowRollback checks whether err means that the server has rolled back the transaction, and would commit each later
-// statement separately. If so, later guarded statements, and the COMMIT of earlier ones, are refused.
+// statement separately. If so, later guarded statements, and the COMMIT of earlier ones, are refused. If err doesn't show
+// it, stillOpen asks before the next statement of a held transaction.
 func (s *Conn) FollowRollback(err error) {
-	if err != nil && s.inTx && s.settings.profile.Errors.CommitsAfter.Is() && dberr.IsRolledBack(err) {
+	switch errs := s.settings.profile.Errors; {
+	case err == nil || !s.inTx || !errs.CommitsAfter.Is():
+	case errs.HidesRollback.Is():
+		s.hold.failed = err
+	case dberr.IsRolledBack(err):
 		s.mustRollBack = &rolledBackTx{err}
 	}
 }
@@ -193,5 +200,5 @@ func (e *rolledBackTx) Error() string {
 }
 func (e *rolledBackTx) Unwrap() error { return e.err }
 
-// Temporary returns true: sqlfence.Retry runs the transaction again.
-func (e *rolledBackTx) Temporary() bool { return true }
+// Temporary reports whether sqlfence.Retry runs the transaction again.
+func (e *rolledBackTx) Temporary() bool { return dberr.IsRolledBack(e.err) }

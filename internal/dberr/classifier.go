@@ -5,12 +5,13 @@ import "github.com/sqlfence/sqlfence/internal/fact"
 // Classifier classifies the errors of a database and its drivers: what state the statement and the transaction are in
 // after an error. It also has facts about how values are stored and counted.
 type Classifier struct {
-	Remote       fact.Fact // the database uses a network connection that can be lost
-	CommitsAfter fact.Fact // after a rollback for a deadlock or the like, later statements commit separately
-	Unlocks      fact.Fact // a rollback to a savepoint releases the locks that were taken after the savepoint
-	BytesAreText fact.Fact // a text column stores bytes as the text that they spell
-	CountsRows   fact.Fact // drivers count the rows of a statement with RETURNING in Exec
-	CountsArgs   fact.Fact // a driver without NumInput refuses a wrong number of arguments for numbered placeholders
+	Remote        fact.Fact // the database uses a network connection that can be lost
+	CommitsAfter  fact.Fact // after an error that rolled the transaction back, later statements commit separately
+	HidesRollback fact.Fact // an error doesn't show whether it rolled the transaction back; see [IsRolledBack]
+	Unlocks       fact.Fact // a rollback to a savepoint releases the locks that were taken after the savepoint
+	BytesAreText  fact.Fact // a text column stores bytes as the text that they spell
+	CountsRows    fact.Fact // drivers count the rows of a statement with RETURNING in Exec
+	CountsArgs    fact.Fact // a driver without NumInput refuses a wrong number of arguments for numbered placeholders
 
 	// TimeType is the type of a column with a lock's time.
 	TimeType string
@@ -26,6 +27,9 @@ type Classifier struct {
 	// EndsTx reports whether a statement, which begins with word and isn't COMMIT, may commit its transaction. The
 	// server then commits each later statement separately.
 	EndsTx func(word, query string) bool
+
+	// IsOpen reports whether the error of a BEGIN shows that a transaction is open. It is used if HidesRollback.
+	IsOpen func(begin error) bool
 
 	// LeftNothing reports whether a failed statement changed neither data nor its transaction; false in doubt.
 	LeftNothing func(f Failure) bool

@@ -11,17 +11,19 @@ import (
 
 // Errors classifies the errors of MySQL and MariaDB.
 var Errors = &dberr.Classifier{
-	Remote:       fact.Yes,
-	CommitsAfter: fact.Yes,
-	Unlocks:      fact.Yes, // unless InnoDB had a part in the transaction before the savepoint
-	BytesAreText: fact.Yes,
-	CountsRows:   fact.No,
-	CountsArgs:   fact.Yes,
-	TimeType:     "bigint", // microseconds since 1970
+	Remote:        fact.Yes,
+	CommitsAfter:  fact.Yes,
+	HidesRollback: fact.No,
+	Unlocks:       fact.Yes, // unless InnoDB had a part in the transaction before the savepoint
+	BytesAreText:  fact.Yes,
+	CountsRows:    fact.No,
+	CountsArgs:    fact.Yes,
+	TimeType:      "bigint", // microseconds since 1970
 
 	IsResponse:  isResponse,
 	KeepsTx:     keepsTx,
 	EndsTx:      endsTx,
+	IsOpen:      dberr.Never[error],
 	LeftNothing: leftNothing,
 	ChoosesKey:  choosesKey,
 }

@@ -7,17 +7,19 @@ import (
 
 // Errors classifies the errors of PostgreSQL.
 var Errors = &dberr.Classifier{
-	Remote:       fact.Yes,
-	CommitsAfter: fact.No,
-	Unlocks:      fact.Yes,
-	BytesAreText: fact.No, // bytes may become \x3432, depending on column and driver
-	CountsRows:   fact.Yes,
-	CountsArgs:   fact.Yes,
-	TimeType:     "timestamptz",
+	Remote:        fact.Yes,
+	CommitsAfter:  fact.No,
+	HidesRollback: fact.No,
+	Unlocks:       fact.Yes,
+	BytesAreText:  fact.No, // bytes may become \x3432, depending on column and driver
+	CountsRows:    fact.Yes,
+	CountsArgs:    fact.Yes,
+	TimeType:      "timestamptz",
 
 	IsResponse:  isResponse,
 	KeepsTx:     dberr.Never[error],
 	EndsTx:      dberr.Nowhere,
+	IsOpen:      dberr.Never[error],
 	LeftNothing: leftNothing,
 	ChoosesKey:  dberr.Never[string],
 }

@@ -87,7 +87,9 @@ func retryable(err error) bool {
 	return harness.SQLState(err) == "40001" || strings.Contains(text, "locked") || strings.Contains(text, "1020")
 }
 
+const increment = "UPDATE things SET n = n + 1 WHERE id = 1"
+
 func write(ctx context.Context, tx tokens.Tx) error {
-	_, err := tx.ExecContext(ctx, "UPDATE things SET n = n + 1 WHERE id = 1")
+	_, err := tx.ExecContext(ctx, increment)
 	return err
 }

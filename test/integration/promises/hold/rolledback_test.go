@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
@@ -119,7 +120,7 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 			one := p.Fenced(t, p.dsn) // without registered tables
 			one.SetMaxOpenConns(1)    // the transaction has the connection on which the statements were prepared
 			prepared := make(map[string]*sql.Stmt)
-			for _, query := range []string{update, "UPDATE things SET n = n + 1 WHERE id = 1"} {
+			for _, query := range []string{update, increment} {
 				var err error
 				if prepared[query], err = one.PrepareContext(t.Context(), query); err != nil {
 					t.Fatal(err)
@@ -151,4 +152,124 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 			t.Errorf("n = %d, want that of the last transaction", n)
 		}
 	})
+}
+
+// endless is an UPDATE that runs until it is interrupted.
+const endless = "UPDATE things SET n = (WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)"
+
+// On SQLite an error may roll back the transaction, and then each later statement would be committed at once, without
+// the lock.
+func TestG13NothingIsWrittenInAHeldTransactionThatAnErrorHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Networked() || !isFenced(p) {
+			t.Skip("of a fenced SQLite")
+		}
+		p.exec(t, "CREATE TRIGGER bad BEFORE UPDATE ON things WHEN NEW.n < 0 BEGIN SELECT RAISE(ROLLBACK, 'negative'); END")
+		for _, victim := range []struct {
+			name, query string
+			ends        bool // the transaction
+		}{
+			{"OR ROLLBACK", "INSERT OR ROLLBACK INTO things (id, n) VALUES (1, 0)", true},
+			{"trigger", "UPDATE things SET n = -1 WHERE id = 2", true},
+			{"interrupted", endless, true},
+			{"rows", "INSERT OR ROLLBACK INTO things (id, n) VALUES (7, 0), (1, 0) RETURNING id", true},
+			{"constraint", "INSERT INTO things (id, n) VALUES (1, 0)", false},
+			{"syntax", "INSERT INTO things SET n = 1", false},
+		} {
+			for _, begun := range []string{"BeginTx", "texts", "prepared"} {
+				t.Run(victim.name+"/"+begun, func(t *testing.T) {
+					want := p.n(t)
+					tx, commit := p.held(t, begun, victim.query)
+					if err := fails(t, tx, victim.query); err == nil {
+						t.Fatal("no error")
+					}
+					if victim.ends {
+						harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
+					} else {
+						want++
+					}
+					if err := write(t.Context(), tx); (err != nil) != victim.ends {
+						t.Errorf("the next write: %v", err)
+					}
+					if err := commit(); (err != nil) != victim.ends {
+						t.Errorf("COMMIT: %v", err)
+					}
+					if n := p.n(t); n != want {
+						t.Errorf("n = %d, want %d", n, want)
+					}
+				})
+			}
+		}
+	})
+}
+
+// held returns a transaction that holds a new token, and its COMMIT. begun is how the transaction begins.
+func (p *place) held(t *testing.T, begun, victim string) (tx tokens.Tx, commit func() error) {
+	t.Helper()
+	now := p.issue(t, "a")
+	one := p.Fenced(t, p.dsn) // without registered tables
+	one.SetMaxOpenConns(1)    // the transaction has the connection on which the statements were prepared
+	exec := func(tx tokens.Tx, query string) error {
+		_, err := tx.ExecContext(t.Context(), query)
+		return err
+	}
+	var err error
+	switch begun {
+	case "texts":
+		conn, failed := one.Conn(t.Context())
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		t.Cleanup(func() { conn.Close() })
+		tx, err = conn, exec(conn, "BEGIN")
+		commit = func() error {
+			err := exec(conn, "COMMIT")
+			if err != nil {
+				if err := errors.Join(exec(conn, "ROLLBACK"), exec(conn, "DELETE FROM things WHERE id = 9")); err != nil {
+					t.Errorf("the connection's next statements: %v", err)
+				}
+			}
+			return err
+		}
+	default:
+		prepared := make(map[string]*sql.Stmt)
+		for _, query := range []string{victim, increment} {
+			if begun == "prepared" && !strings.HasPrefix(query, "INSERT INTO things SET") {
+				if prepared[query], err = one.PrepareContext(t.Context(), query); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { prepared[query].Close() })
+			}
+		}
+		begun := harness.Begin(t.Context(), t, one, sql.LevelDefault)
+		tx, commit = preparedTx{begun, prepared}, begun.Commit
+	}
+	if err := errors.Join(err, p.store.Hold(t.Context(), tx, now...)); err != nil {
+		t.Fatal(err)
+	}
+	return tx, commit
+}
+
+// fails returns the error of a statement, which is interrupted if it is endless.
+func fails(t *testing.T, tx tokens.Tx, query string) error {
+	t.Helper()
+	ctx := t.Context()
+	if query == endless {
+		limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		ctx = limited
+	}
+	if !strings.Contains(query, "RETURNING") {
+		_, err := tx.ExecContext(ctx, query)
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		continue
+	}
+	return rows.Err()
 }
