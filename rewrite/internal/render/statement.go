@@ -4,7 +4,11 @@ import "slices"
 
 // statement renders the statement with its edits.
 func (w *writer) statement() string {
-	w.b.Grow(len(w.Src))
+	const rowsValue = 8 // bytes of a value among many rows
+	w.b.Grow(len(w.Src) + rowsValue*len(w.Fragments))
+	if w.checked {
+		w.fragments = slices.Grow(w.fragments, len(w.Fragments))
+	}
 	if len(w.Fragments) > manyNumbers && !w.literal && !w.Dialect.numbers() { // each use of a value is an argument
 		w.numbers.added = slices.Grow(w.numbers.added, len(w.Fragments))
 	}
