@@ -62,7 +62,7 @@ func queriesPostgres(l *look) []query {
 	fill := strings.NewReplacer("{asked}", oids(l.queried()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
 		"{words}", l.db.texts(l.codeWords()),
 		"{trigger}", pg.LedgerTriggerAsCreated, "{recorded}", pg.IssuersAsCreated, "{named}", pg.LedgerFunctionIsNamed,
-		"{function}", pg.LedgerFunctionAsCreated,
+		"{turns}", pg.LedgerTurnsIsNamed, "{function}", pg.LedgerFunctionAsCreated,
 		"{procedures}", l.db.texts(slices.Sorted(maps.Keys(pg.ProcedureHashes))),
 		"{procedure}", pg.ProcedureAsCreated()).Replace
 	all := []query{

@@ -196,6 +196,7 @@ FROM pg_catalog.pg_attribute AS a WHERE a.attname IN ('` + sqltext.IssuedBy + `'
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`JOIN pg_catalog.pg_proc AS p ON {named}
+LEFT JOIN pg_catalog.pg_proc AS q ON {turns}
 WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'no function', '` + sqltext.LedgerFunction + `'
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

@@ -70,8 +70,8 @@ func (w *Written) misjudges(err error) bool {
 	return false
 }
 
-// missesFunction reports whether err, of a guard that called [sqltext.LedgerFunction], means that the function or its
-// table can't be found or used, because it was dropped, renamed or not restored. The schema in err is compared with the
+// missesFunction reports whether err, of a guard that called [sqltext.LedgerFunction], means that the function, the
+// function that it calls, or its table can't be found or used, because it was dropped, renamed or not restored. The schema in err is compared with the
 // function's last known schema, which another connection may have found.
 func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
@@ -79,15 +79,16 @@ func (d *Database) missesFunction(err error) bool {
 		return false
 	}
 	schema := *last
+	either := func(is func(name string) bool) bool { return is(sqltext.LedgerFunction) || is(sqltext.LedgerTurns) }
 	switch dberr.SQLState(err) {
 	case dberr.UndefinedFunction:
-		return dberr.NamesFunction(err, sqltext.LedgerFunction)
+		return either(func(name string) bool { return dberr.NamesFunction(err, name) })
 	case dberr.UndefinedTable: // a table without a schema is one that the guard itself names
 		return isAbout(err, schema+"."+sqltext.LedgerTable)
 	case dberr.UndefinedSchema:
 		return isAbout(err, schema)
 	case dberr.InsufficientPrivilege:
-		return isAbout(err, sqltext.LedgerFunction) || isAbout(err, "schema "+schema)
+		return either(func(name string) bool { return isAbout(err, name) }) || isAbout(err, "schema "+schema)
 	}
 	return false
 }

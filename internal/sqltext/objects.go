@@ -79,6 +79,9 @@ const (
 	// meaning of the arguments or of the locks gets another number in its name.
 	LedgerFunction = "sqlfence_newest_v2"
 
+	// LedgerTurns is the name of the function that reports whether the ledger has the trigger LedgerTrigger.
+	LedgerTurns = "sqlfence_turns_v1"
+
 	// LedgerTrigger is the name of the trigger for changed rows, and of its function.
 	LedgerTrigger = "sqlfence_turn_v1"
 

@@ -29,6 +29,18 @@ BEGIN
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
 
+	-- The session evaluates this function when it plans a query of the ledger, because it is declared immutable. A plan
+	-- is made anew after a change of its tables' triggers, as it is for the trigger itself.
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_turns_v1()
+RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SECURITY INVOKER
+AS $function$
+BEGIN
+	RETURN EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid OPERATOR(pg_catalog.=) %2$L::pg_catalog.regclass
+		AND g.tgname OPERATOR(pg_catalog.=) 'sqlfence_turn_v1' AND g.tgenabled OPERATOR(pg_catalog.=) 'A');
+END
+$function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
+
 	EXECUTE pg_catalog.format($create$
 CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v2(wanted text, given bigint, number integer, nonce text, asked regclass)
 RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER
@@ -45,11 +57,8 @@ BEGIN
 		AND pg_catalog.pg_advisory_xact_lock_shared(
 			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
 		-- Behind the locks, this query has a snapshot of its own. What a child has, no trigger guards.
-		SELECT (SELECT COALESCE(t.token, 0)
-			FROM ONLY %1$I.fencing_tokens AS t WHERE t.name OPERATOR(pg_catalog.=) wanted
-			AND EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid OPERATOR(pg_catalog.=) asked
-				AND g.tgname OPERATOR(pg_catalog.=) 'sqlfence_turn_v1' AND g.tgenabled OPERATOR(pg_catalog.=) 'A'))
-		INTO held;
+		SELECT COALESCE(t.token, 0) INTO held FROM ONLY %1$I.fencing_tokens AS t
+		WHERE t.name OPERATOR(pg_catalog.=) wanted AND %1$I.sqlfence_turns_v1();
 	END IF;
 	IF held IS NULL THEN -- raising the token takes no turn, or the name has no row
 		PERFORM pg_catalog.pg_advisory_xact_lock_shared(

@@ -28,6 +28,7 @@ func TestLedgerFunctionNamesTheCatalogue(t *testing.T) {
 	if !strings.Contains(body, "FOR SHARE") {
 		t.Fatalf("the function's body is %q", body)
 	}
+	body = strings.Replace(body, "%1$I."+sqltext.LedgerTurns+"()", "", 1)
 	for _, call := range regexp.MustCompile(`[\w.]+\(`).FindAllString(body, -1) {
 		if call != "COALESCE(" && !strings.HasPrefix(call, "pg_catalog.") {
 			t.Errorf("it calls %s…)", call)

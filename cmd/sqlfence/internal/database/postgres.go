@@ -23,7 +23,7 @@ var postgres = &Database{
 	leases:  listening,
 	waits:   waitsPostgres,
 	LaterFiles: map[string]string{
-		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'
+		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_turns_v1'
 AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +
 			`WHERE c.oid = pg_catalog.to_regclass('fencing_tokens'))
 AND (SELECT COUNT(*) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +

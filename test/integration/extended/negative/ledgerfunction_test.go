@@ -40,8 +40,9 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 		{"no trigger of everybody", "g.tgenabled = 'A') THEN\n\t\t\tEXECUTE", "g.tgenabled <> 'D') THEN\n\t\t\tEXECUTE", "ledgerfunction", map[string][]string{
 			"TestFunctionIsRequired": postgres,
 		}},
-		{"no look for the trigger", "AND g.tgname OPERATOR(pg_catalog.=) 'sqlfence_turn_v1' AND g.tgenabled OPERATOR(pg_catalog.=) 'A'))", "))", "ledgerfunction", map[string][]string{
-			"TestFunctionHoldsOffOthers": postgres,
+		{"no look for the trigger", "AND %1$I.sqlfence_turns_v1();", ";", "ledgerfunction", map[string][]string{
+			"TestFunctionHoldsOffOthers":             postgres,
+			"TestFunctionIsPlannedByTheTriggerState": postgres,
 		}},
 		{"no snapshot of its own", "RETURNS boolean LANGUAGE plpgsql VOLATILE", "RETURNS boolean LANGUAGE plpgsql STABLE", "concurrency", map[string][]string{
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued": postgres,

@@ -53,6 +53,10 @@ var differing = []struct {
 	{"another setting", []string{"ALTER FUNCTION " + name + " SET row_security = off"}, "The function "},
 	{"strict", []string{"ALTER FUNCTION " + name + " STRICT"}, "The function "},
 	{"leakproof", []string{"ALTER FUNCTION " + name + " LEAKPROOF"}, "The function "},
+	{"body of the other function", []string{"CREATE OR REPLACE FUNCTION " + sqltext.LedgerTurns + "() RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'"}, "The function "},
+	{"call of another function", []string{"CREATE OR REPLACE FUNCTION %[1]s_turns_v1() RETURNS boolean LANGUAGE sql AS 'SELECT true'", recreated(name, "sqlfence_turns_v1", "%[1]s_turns_v1")}, "The function "},
+	{"volatility of the other function", []string{"ALTER FUNCTION " + sqltext.LedgerTurns + " STABLE"}, "The function "},
+	{"no other function", []string{"DROP FUNCTION " + sqltext.LedgerTurns}, "The function "},
 	{"parallel", []string{"ALTER FUNCTION " + name + " PARALLEL SAFE"}, "The function "},
 
 	{"trigger's body", []string{turnCreated + "'BEGIN RETURN NULL; END'"}, "the trigger "},

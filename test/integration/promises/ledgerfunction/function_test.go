@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -131,6 +132,32 @@ func TestFunctionThatIsDropped(t *testing.T) {
 					wantCalled(t, count)
 					write(t, db, 7, sqlfence.ErrStale)
 				}
+			})
+		})
+	}
+}
+
+// The function calls another one while the session plans. Without that one no new session writes.
+func TestFunctionThatIsCalledByTheFunction(t *testing.T) {
+	for _, drop := range []string{
+		"DROP FUNCTION " + sqltext.LedgerTurns, "ALTER FUNCTION " + sqltext.LedgerTurns + " RENAME TO other",
+		"REVOKE EXECUTE ON FUNCTION " + sqltext.LedgerTurns + " FROM PUBLIC",
+	} {
+		t.Run(drop, func(t *testing.T) {
+			eachPostgres(t, func(t *testing.T, b harness.Base) {
+				sh, db, _ := installed(t, b)
+				if strings.HasPrefix(drop, "REVOKE") {
+					db = asRole(t, sh, db)
+				} else {
+					db.SetMaxIdleConns(0) // each write has a new session
+					write(t, db, 8, nil)  // for a minute the pool takes the function for complete
+				}
+				sh.Exec(t, drop)
+				write(t, db, 8, sqlfence.ErrNotSetUp)
+				sh.Exec(t, tokens.LedgerFunction())
+				sh.Exec(t, "GRANT EXECUTE ON FUNCTION "+sqltext.LedgerTurns+" TO PUBLIC")
+				write(t, db, 8, nil)
+				write(t, db, 7, sqlfence.ErrStale)
 			})
 		})
 	}

@@ -73,6 +73,38 @@ func TestFunctionHoldsOffOthers(t *testing.T) {
 	})
 }
 
+// The function's plan contains whether the trigger is enabled, and PostgreSQL makes another plan after each change of
+// the trigger. After some executions a plan is kept.
+func TestFunctionIsPlannedByTheTriggerState(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		db.SetMaxOpenConns(1)
+		plain := sh.Raw(t, sh.Source)
+		const held = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'RowShareLock' " +
+			"AND relation = 'fencing_tokens'::regclass"
+		for _, state := range []struct {
+			change string
+			locks  int // without its trigger the ledger's row is locked
+		}{
+			{"ENABLE ALWAYS TRIGGER", 0}, {"DISABLE TRIGGER", 1}, {"ENABLE ALWAYS TRIGGER", 0}, {"ENABLE TRIGGER", 1},
+			{"ENABLE ALWAYS TRIGGER", 0}, {"ENABLE REPLICA TRIGGER", 1},
+		} {
+			exec(t, plain, "ALTER TABLE fencing_tokens "+state.change+" "+trigger)
+			for range 12 {
+				tx := harness.Begin(harness.Holding(t, 8), t, db, sql.LevelDefault)
+				write(t, tx, 8, nil)
+				var n int
+				if err := tx.QueryRow(held).Scan(&n); err != nil || n != state.locks {
+					t.Fatalf("%s: %d locks, %v; want %d", state.change, n, err, state.locks)
+				}
+				if err := tx.Commit(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 // A write's lock is released by a rollback to a savepoint before the write, and by no other rollback.
 func TestFunctionAtASavepoint(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
