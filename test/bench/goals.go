@@ -75,7 +75,7 @@ var goals = []goal{
 			return v.value(10e6, "wrapper", "rewrite.New", "10,000 registered tables", unitTime, duration)
 		}},
 	{"A guarded db.Exec on SQLite in memory at most 0.8 times raw: RowFence, Ledger, Serial",
-		"Ledger searches fencing_tokens in each statement; the other rules reach it",
+		"Ledger searches fencing_tokens in each statement",
 		func(v view) finding {
 			return v.worst(0.8, inGroup("kinds").and(inTable("db.Exec"), on("mattn, in memory", "modernc, in memory"), named("UPDATE by key", "INSERT")),
 				"RowFence", "Ledger", "Serial")
