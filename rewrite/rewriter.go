@@ -6,6 +6,7 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 	"github.com/sqlfence/sqlfence/rewrite/internal/rules"
@@ -126,6 +127,12 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
 	return r.speaking((*render.Dialect).WithLedgerSchema, schema)
+}
+
+// WithText returns a rewriter for the same tables. Its guards are in the SQL that text builds, for a server with other
+// SQL than the dialect's. The new rewriter has a separate cache. If text is nil, the result is r.
+func (r *Rewriter) WithText(text sqltext.Dialect) *Rewriter {
+	return r.speaking(func(d *render.Dialect, _ string) *render.Dialect { return d.WithText(text) }, "")
 }
 
 // speaking returns the rewriter with guards in another form, or r if the form doesn't change the guards.

@@ -141,24 +141,26 @@ func (r *registry) unrendered(err error) error {
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
-// calling holds the rewriters with guards that call the function that checks the ledger, in a known schema: a rewriter
-// for all tables, and a rewriter for the enforced tables.
+// calling holds the rewriters with guards that call the function that checks the ledger, in a known schema, or in the
+// SQL of a server: a rewriter for all tables, and a rewriter for the enforced tables.
 type calling struct {
 	schema        string
+	text          sqltext.Dialect
 	all, enforced *rewrite.Rewriter
 }
 
-// calling returns the rewriters for the schema of the ledger's function; nil if the schema is unknown.
+// calling returns the rewriters for the schema of the ledger's function and for the server; nil if the schema is
+// unknown and the server's SQL is the dialect's.
 func (s *Conn) calling() *calling {
-	schema := s.found.Function()
-	if schema == "" {
+	schema, text := s.found.Function(), s.session.Text
+	if schema == "" && text == nil {
 		return nil
 	}
 	c := s.found.calling.Load()
-	if c == nil || c.schema != schema {
-		c = &calling{schema: schema, all: s.settings.rewriter.WithLedgerFunction(schema)}
+	if c == nil || c.schema != schema || c.text != text {
+		c = &calling{schema, text, s.settings.rewriter.WithLedgerFunction(schema).WithText(text), nil}
 		if enforced := s.settings.enforced; enforced != nil {
-			c.enforced = enforced.rewriter.WithLedgerFunction(schema)
+			c.enforced = enforced.rewriter.WithLedgerFunction(schema).WithText(text)
 		}
 		s.found.calling.Store(c)
 	}

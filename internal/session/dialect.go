@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -64,8 +65,11 @@ type Dialect struct {
 	// name. It is empty if the server doesn't list them.
 	Prepared string
 
-	// Version is a query for the server's version string.
-	Version string
+	// Version is a query for the server's version string. If ReadVersion isn't nil, Version is also sent before the
+	// canary, and ReadVersion stores the facts of its row: a proxy in front of the server returns its own version, while
+	// the server executes the canary.
+	Version     string
+	ReadVersion func(f *Capabilities, row []string)
 
 	// Standby is a boolean SQL expression that is true on a server that takes no writes and may lag behind the primary.
 	Standby string
@@ -93,16 +97,18 @@ func (d *Dialect) unlike(f *Capabilities) string {
 		if s.Name == f.Known {
 			return ""
 		}
-		for _, text := range []string{f.Version, f.Comment} {
+		for _, text := range []string{f.Version, f.Front, f.Comment} {
 			if strings.Contains(strings.ToLower(text), s.Word) {
 				return s.Name
 			}
 		}
 	}
-	if d.Itself == nil || d.Itself.MatchString(f.Version) {
-		return ""
+	for _, version := range []string{f.Version, cmp.Or(f.Front, f.Version)} {
+		if d.Itself != nil && !d.Itself.MatchString(version) {
+			return build(version)
+		}
 	}
-	return build(f.Version)
+	return ""
 }
 
 // build returns the name of a derived product in a version string, as in "PostgreSQL 18.4 (IvorySQL 5.4) on …" and

@@ -20,12 +20,16 @@ type Refusal struct {
 	Server  string // the server's name, if guards aren't known to hold there
 	Version string // the server's version string; empty if unknown
 
-	Unproven bool  // the server didn't throw the canary's error
-	Err      error // the error that the server returned instead; nil if the canary succeeded
+	Unproven bool   // the server didn't throw the canary's error
+	Hides    string // what may have hidden the error's text; empty if unknown
+	Err      error  // the error that the server returned instead; nil if the canary succeeded
 }
 
 func (r *Refusal) Error() string {
 	switch {
+	case r.Unproven && r.Hides != "":
+		return fmt.Sprintf("the server %q doesn't throw the error of a guard with its text (%s): %v", r.Version,
+			r.Hides, r.Err)
 	case r.Unproven && r.Err != nil:
 		return fmt.Sprintf("the server %q doesn't throw the error of a guard, so that a stale write could pass: %v",
 			r.Version, r.Err)
@@ -72,7 +76,7 @@ func (s *Session) probe(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 	if err != nil && raised != nil && (!isResponse(ctx, err) || isSame(err, raised)) {
 		return raised // each statement fails with it, as on a standby in serializable mode
 	}
-	return &Refusal{Unproven: true, Err: raised, Version: version}
+	return &Refusal{Unproven: true, Hides: w.Capabilities.Hides, Err: raised, Version: version}
 }
 
 // sendCanary sends the canary and returns the server's error for it as raised. If the error would end a transaction,

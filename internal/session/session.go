@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Conn is a connection of the base driver.
@@ -42,6 +43,7 @@ type Session struct {
 	Capabilities
 
 	dialect       *Dialect
+	front         Capabilities // those of [Dialect].ReadVersion
 	database      *Database
 	wants         *Wants
 	callsFunction bool // guards use the ledger's function
@@ -58,6 +60,14 @@ type Capabilities struct {
 	// Version is the server's version string. Comment is the vendor's, or an extension that turns the server into
 	// another product.
 	Version, Comment string
+
+	// Front is the version string that the server, or a proxy in front of the server, returns to [Dialect].Version.
+	Front string
+
+	// Text builds SQL for this server; nil if that is the dialect's Text. Hides is what may hide the texts of a guard's
+	// errors on this server.
+	Text  sqltext.Dialect
+	Hides string
 
 	// Apart is empty if a lock on a row that the transaction doesn't write, as on the ledger's, blocks changes of that
 	// row. Else it is the condition for such blocking, and why the server doesn't meet the condition.
@@ -141,17 +151,33 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 }
 
 func (s *Session) query(ctx context.Context, c Conn, m Moment, w *Wanted) error {
+	send := func(query string) ([][]string, error) { return c.Query(ctx, query) }
 	if !s.throws {
+		if err := s.dialect.queryFront(&s.front, send); err != nil {
+			return queryError(ctx, err)
+		}
+		w.Capabilities = s.front
 		if err := s.probe(ctx, c, m, w); err != nil {
 			return err
 		}
 		s.throws = true
 	}
-	err := s.dialect.query(w, func(query string) ([][]string, error) { return c.Query(ctx, query) })
-	if err != nil {
+	if err := s.dialect.query(w, send); err != nil {
 		return queryError(ctx, err)
 	}
 	return nil
+}
+
+// queryFront queries the facts of [Dialect].ReadVersion.
+func (d *Dialect) queryFront(f *Capabilities, send func(query string) ([][]string, error)) error {
+	if d.ReadVersion == nil {
+		return nil
+	}
+	rows, err := send(d.Version)
+	for _, row := range rows {
+		d.ReadVersion(f, row)
+	}
+	return err
 }
 
 // query queries the facts that the canary's error doesn't contain.
@@ -217,7 +243,8 @@ func (s *Session) missing(m Moment) *Wanted {
 	// The search for the ledger's function takes most of a first query's time, so it is left out if the pool knows the
 	// function.
 	w := &Wanted{LedgerSchema: s.wants.Schema, Server: !s.known || s.changed && m.Settings || s.missesCounts(m),
-		Counts: m.Counts, Capabilities: Capabilities{Version: s.Version}, Function: s.LacksFunction()}
+		Counts: m.Counts, Capabilities: s.front, Function: s.LacksFunction()}
+	w.Capabilities.Version = s.Version
 	if w.Server {
 		w.Read = s.wants.Read
 	}
@@ -280,7 +307,12 @@ func (s *Session) Unsettles(query string) bool {
 func QueryServer(ctx context.Context, d *Dialect,
 	query func(ctx context.Context, query string) ([][]string, error)) (Capabilities, error) {
 	w := &Wanted{Server: true, Probed: true}
-	if err := d.query(w, func(text string) ([][]string, error) { return query(ctx, text) }); err != nil {
+	send := func(text string) ([][]string, error) { return query(ctx, text) }
+	err := d.queryFront(&w.Capabilities, send)
+	if err == nil {
+		err = d.query(w, send)
+	}
+	if err != nil {
 		return Capabilities{}, queryError(ctx, err)
 	}
 	return w.Capabilities, nil

@@ -69,7 +69,7 @@ func TestSettingsAreForgotten(t *testing.T) {
 		t.Errorf("%+v, want %+v", s.Capabilities, want)
 	}
 	know(Moment{Settings: true})
-	srv.wantAsked(t, "IS_FREE_LOCK", "SHOW VARIABLES")
+	srv.wantAsked(t, "@@version", "IS_FREE_LOCK", "SHOW VARIABLES")
 	s.Follow(t.Context(), srv, "SET NAMES gbk")
 	know(Moment{})
 	srv.wantAsked(t)
@@ -117,6 +117,40 @@ func TestTiDBIsKnown(t *testing.T) {
 		if err := s.Know(t.Context(), srv, Moment{}); !strings.Contains(fmt.Sprint(err), "the server is TiDB") {
 			t.Errorf("%v, want a refusal", err)
 		}
+	}
+}
+
+// A server is Vitess if vtgate answers so to the version query. MySQL behind vtgate answers the canary with another
+// version. The name in MySQL's version alone isn't enough.
+func TestVitessIsKnown(t *testing.T) {
+	rows := func(version, mode string) map[string][][]string {
+		return map[string][][]string{"@@version": {{version, "Version: 24.0.4"}}, "SHOW": {{"character_set_client", "utf8mb4"}, {"sql_select_limit", "10000"}, {"sql_mode", mode}}}
+	}
+	srv := &answering{says: "9.7.4 ......", rows: rows("8.4.6-Vitess", "")}
+	s := New(MySQL, new(Database), new(Wants))
+	if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" || s.LocksAlone || s.Unfit != "" || s.Text == nil {
+		t.Errorf("%v, %+v", err, s.Capabilities)
+	}
+	srv.wantAsked(t, "@@version", "UUID_TO_BIN", "SHOW")
+	for _, mode := range []string{"NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"} {
+		srv.rows = rows("8.4.6-Vitess", mode)
+		s.Changed()
+		if err := s.Know(t.Context(), srv, Moment{Settings: true}); err != nil || s.Unfit == "" || s.Text == nil {
+			t.Errorf("%s: %v, %+v", mode, err, s.Capabilities)
+		}
+		srv.wantAsked(t, "SHOW")
+	}
+	for _, front := range []string{"8.4.6-vitess-like", "8.4.6-Proxy"} {
+		srv = &answering{says: "9.7.4 ......", rows: rows(front, "")}
+		s = New(MySQL, new(Database), new(Wants))
+		if refusal := (*Refusal)(nil); !errors.As(s.Know(t.Context(), srv, Moment{}), &refusal) || refusal.Server == "" {
+			t.Errorf("%s is accepted: %+v", front, s.Capabilities)
+		}
+	}
+	srv = &answering{says: "9.7.4 ......", raises: errors.New("(errno 1411) (sqlstate HY000): Sql"), rows: rows("8.4.6-Vitess", "")}
+	s = New(MySQL, new(Database), new(Wants))
+	if err := s.Know(t.Context(), srv, Moment{}); err == nil {
+		t.Error("a vttablet that hides the errors' texts is accepted")
 	}
 }
 

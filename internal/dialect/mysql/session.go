@@ -19,7 +19,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProbe: readProbe,
 	Settings: "SHOW VARIABLES" + variables, Queries: queries, Read: readRow,
 	Uncut:   sessionVariables + variables + " ORDER BY 1 LIMIT 1000",
-	Version: "SELECT VERSION(), @@version_comment",
+	Version: "SELECT @@version, @@version_comment", ReadVersion: readVersion,
 	Columns: columns, Narrow: isNarrow,
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
 	Others:  otherServers, Itself: itself,
@@ -31,7 +31,7 @@ var Session = &session.Dialect{
 }
 
 var otherServers = []session.Server{
-	{Word: "tidb", Name: tidbName}, {Word: "vitess", Name: "Vitess"}, {Word: "singlestore", Name: "SingleStore"},
+	{Word: "tidb", Name: tidbName}, {Word: "vitess", Name: vitessName}, {Word: "singlestore", Name: "SingleStore"},
 	{Word: "memsql", Name: "SingleStore"}, {Word: "dolt", Name: "Dolt"}, {Word: "oceanbase", Name: "OceanBase"},
 	{Word: "starrocks", Name: "StarRocks"}, {Word: "doris", Name: "Doris"}, {Word: "matrixone", Name: "MatrixOne"},
 	{Word: "databend", Name: "Databend"}, {Word: "clickhouse", Name: "ClickHouse"}, {Word: "tddl", Name: "PolarDB-X"},
@@ -47,9 +47,14 @@ var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9][0-9a-z.+~:]*)*(-
 	`azure|google|cloud|u[0-9]+|rds[.0-9]*))*)$`)
 
 // canary reads only the version: an error message of MySQL has no room for more. See [session.Dialect].
-func canary(*session.Wanted, bool) string {
+func canary(w *session.Wanted, _ bool) string {
 	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN q.n <= 0 THEN TRUE ELSE " +
-		session.Throwing(Text, "VERSION()") + " IS NOT NULL END"
+		session.Throwing(cmp.Or(w.Capabilities.Text, Text), "VERSION()") + " IS NOT NULL END"
+}
+
+func readVersion(f *session.Capabilities, row []string) {
+	f.Front, f.Comment = row[0], strings.Join(row[1:], " ")+" "
+	knowVitess(f)
 }
 
 func readProbe(w *session.Wanted, detail string) error {
@@ -157,7 +162,7 @@ func readRow(w *session.Wanted, row []string) {
 	if hasOtherWriters(variable, value) {
 		f.Apart, f.Leaks = peers, variable == galera && w.Unlogged
 	}
-	f.Unfit = cmp.Or(unfitTiDB(variable, value), f.Unfit)
+	f.Unfit = cmp.Or(unfitTiDB(variable, value), unfitVitess(f, variable, value), f.Unfit)
 	switch variable {
 	case tidb:
 		f.Known, f.Apart, f.LocksAlone, f.SetReadsOldRow = tidbName, replans, true, true

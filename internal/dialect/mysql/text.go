@@ -94,17 +94,24 @@ const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN
 // the sum would be out of range, which is error 1690. The name is never NULL, for which MariaDB throws no error, nor
 // empty, which is NULL under EMPTY_STRING_IS_NULL. After its error IS_FREE_LOCK may return NULL, so GREATEST and the
 // sum are NULL and throw no second error, which would hide the first.
-func (text) Throwing() (before, between, behind string) {
-	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
-		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"
+func (text) Throwing() (before, between, behind string) { return throwing("IS_FREE_LOCK(", ")") }
+
+// throwing is an expression that throws an error with the argument of a function, a text that is too long for it.
+func throwing(function, end string) (before, between, behind string) {
+	return "(18446744073709551615 + GREATEST(1, " + function + "RPAD(COALESCE(CONVERT(CONCAT(", ", ",
+		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.')" + end + "))"
 }
 
-// Thrown: error 1690 quotes the expression without its values.
+// Thrown: error 1690 quotes the expression without its values. Error 1411 is a guard's on Vitess only.
 func (text) Thrown(err error) (text string, ok bool) {
-	if number, ok, own := dberr.MySQLError(err); ok {
-		return own.Error(), number == 1059 || number == 3057 || number == 4163
+	number, ok, own := dberr.MySQLError(err)
+	if !ok {
+		return err.Error(), true
 	}
-	return err.Error(), true
+	if number == 1411 {
+		return tabletError(own.Error())
+	}
+	return own.Error(), number == 1059 || number == 3057 || number == 4163
 }
 
 // AdvisoryLock: row locks are granted in the order of the requests.

@@ -60,6 +60,17 @@ func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
 	return &with
 }
 
+// WithText is the dialect with guards in the SQL that text builds, for a server that needs other SQL than the dialect's
+// other servers. If text is nil, the result is d.
+func (d *Dialect) WithText(text sqltext.Dialect) *Dialect {
+	if text == nil {
+		return d
+	}
+	with := *d
+	with.Dialect = text
+	return &with
+}
+
 // ShadowsLedger reports whether a WITH item of this name in the application's statement would hide the ledger's table,
 // or a WITH item sqlfence_newest_… that the guard adds to query the ledger. An item inside a nested query counts as
 // well, because a guard fragment in that query would read the nested item instead of the guard's.

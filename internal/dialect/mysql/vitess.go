@@ -1,0 +1,48 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// Vitess is a proxy, vtgate, in front of vttablets, each with the MySQL of one shard. vtgate parses a statement and sends
+// it to the shards. There MySQL evaluates the guard for each row that it writes, so a comparison with the written row
+// holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
+const vitessName = "Vitess"
+
+// onShard is the condition under which a lock of another row, such as the ledger's, holds.
+const onShard = "one server executes a whole statement, and vtgate divides it among the servers of the shards"
+
+// knowVitess stores the facts about Vitess if its name is in the version string, which vtgate itself returns.
+func knowVitess(f *session.Capabilities) {
+	if strings.HasSuffix(f.Front, "-Vitess") {
+		f.Known, f.Apart, f.Text = vitessName, onShard, vitess{}
+		f.Hides = "vttablet's --queryserver-config-terse-errors must be off"
+	}
+}
+
+// unfitVitess returns why a variable's value prevents guards; empty if guards work.
+func unfitVitess(f *session.Capabilities, variable, value string) string {
+	if f.Known == vitessName && variable == sqlMode &&
+		(strings.Contains(value, "ANSI_QUOTES") || strings.Contains(value, "NO_BACKSLASH_ESCAPES")) {
+		return "vtgate reads quotes and backslashes in another way than the servers of the shards; leave ANSI_QUOTES and " +
+			"NO_BACKSLASH_ESCAPES out of their sql_mode"
+	}
+	return ""
+}
+
+// vitess builds SQL for vtgate, which has no IS_FREE_LOCK in a statement with tables.
+type vitess struct{ text }
+
+// Throwing passes the text to UUID_TO_BIN, as no UUID: error 1411.
+func (vitess) Throwing() (before, between, behind string) {
+	return throwing("LENGTH(UUID_TO_BIN(", "))")
+}
+
+// tabletError returns MySQL's text in a vttablet's error. The number follows, then the statement with its values. vtgate
+// reads the number from the first text of this form, which may be in a value; so the number alone proves nothing.
+func tabletError(text string) (own string, ok bool) {
+	own, _, ok = strings.Cut(text, " (errno ")
+	return own, ok
+}
