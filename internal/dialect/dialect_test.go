@@ -19,7 +19,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 	// Fields that may be empty if a database lacks the feature.
 	optional := map[string][]string{
 		"Capabilities": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindLedgerSchema", "BuiltIn", "Qualified"},
-		"Rules":        {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
+		"Rules":        {"PlainStrings", "EscapeStrings", "Directive", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
 		"Dialect": {"Settings", "Uncut", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "FoundCounter", "Search",
 			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow", "NoInteger", "Unalterable", "Strings", "ReadStrings", "ReadVersion"},
 		"Texts": {"NotInteger", "Strict"}, "Protected": {"Code", "DefaultSchema", "Setting", "Setters", "DynamicSetting", "Argument"},

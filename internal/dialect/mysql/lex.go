@@ -38,6 +38,7 @@ var Lex = lex.NewRules(lex.Rules{
 	Continued:         fact.No,
 	DollarQuotes:      fact.No,
 	TwoModes:          fact.Yes,
+	Directive:         directive,
 	Encoding:          "character_set_client",
 
 	Backquotes:     fact.Yes,

@@ -11,6 +11,10 @@ import (
 // holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
 const vitessName = "Vitess"
 
+// directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement, although
+// another shard refuses its own.
+const directive = "vt+"
+
 // onShard is the condition under which a lock of another row, such as the ledger's, holds.
 const onShard = "one server executes a whole statement, and vtgate divides it among the servers of the shards"
 
@@ -40,9 +44,11 @@ func (vitess) Throwing() (before, between, behind string) {
 	return throwing("LENGTH(UUID_TO_BIN(", "))")
 }
 
-// tabletError returns MySQL's text in a vttablet's error. The number follows, then the statement with its values. vtgate
-// reads the number from the first text of this form, which may be in a value; so the number alone proves nothing.
+// tabletError returns MySQL's text in a vttablet's error, and whether MySQL threw error 1411 for a string. The error's
+// number follows, then the statement with its values. vtgate takes the first text like a number for the error's number,
+// even in a value, so the number proves nothing: the first quote must be the one that this error puts before its value.
 func tabletError(text string) (own string, ok bool) {
 	own, _, ok = strings.Cut(text, " (errno ")
-	return own, ok
+	before, _, _ := strings.Cut(own, "'")
+	return own, ok && strings.HasSuffix(before, "Incorrect string value: ")
 }

@@ -155,6 +155,9 @@ var (
 		"/*+ a(`*/`) */":  "error: " + quotesInHint,
 		"/*+ a('b') */":   "error: " + quotesInHint,
 
+		"/*vt+ A=1 */ a": "error: " + inDirective,
+		"a /*vt+*/":      "error: " + inDirective,
+
 		"/*+ SET_VAR(tidb_dml_type=bulk) */": "error: " + tidbInHint,
 		"/*+ a":                              "error: a comment is never closed",
 		"/* a":                               "error: a comment is never closed",

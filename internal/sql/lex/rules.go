@@ -24,6 +24,7 @@ type Rules struct {
 	Continued         fact.Fact // a string continues in the next quotes, after a newline
 	DollarQuotes      fact.Fact // $$...$$ and $tag$...$tag$, and $1 is a placeholder
 	TwoModes          fact.Fact // a setting or the version decides about backslashes, "..." as a name, and code in /*!
+	Directive         string    // how a comment with instructions for a proxy begins, after the /*
 	Encoding          string    // the setting that can make the server read the text in an encoding other than UTF-8
 
 	// Names.

@@ -9,6 +9,8 @@ const (
 		`sql_mode; pass the value as an argument, or double the quote`
 	executable = `what is in /*! */, /*M! */ and /*T! */ is code or a comment, depending on the server and ` +
 		`its version; write it without`
+	inDirective = `a comment that begins so has instructions for a proxy, which may apply the statement in part; ` +
+		`leave it out`
 	quotesInHint = `a quote in an optimizer hint may hide the hint's end; leave it out`
 	tidbInHint   = `an optimizer hint that sets a variable of TiDB's may change how the statement ` +
 		`is applied; leave it out`
@@ -37,6 +39,8 @@ func (s *scanner) codeComment() *Error {
 	switch c := s.at(2); {
 	case c == '!' || (c|0x20 == 'm' || c|0x20 == 't') && s.at(3) == '!':
 		return &Error{s.pos, executable, Conditional}
+	case s.rules.Directive != "" && strings.HasPrefix(s.src[s.pos+2:], s.rules.Directive):
+		return &Error{s.pos, inDirective, Unread}
 	case c == '+':
 		hint, _, closed := strings.Cut(s.src[s.pos:], "*/")
 		switch {
