@@ -39,6 +39,8 @@ var mysqlStates = map[uint16]string{
 	// HY000: an error during COMMIT; a part of the server, such as Galera or the binary log, may have committed
 	1180: CompletionUnknown,
 	3100: CompletionUnknown, // HY000: the same, of Group Replication: the node left the group while it waited for it
+	2006: CompletionUnknown, // HY000: Vitess: a shard's server is lost; other shards may have committed
+	2013: CompletionUnknown, // HY000: the same
 	1317: "57014",           // 70100: the statement was interrupted
 	1969: "57014",           // 70100: it took longer than max_statement_time
 	3024: "57014",           // HY000: longer than max_execution_time
@@ -126,8 +128,17 @@ func mysqlState(number uint16, own string, err error) string {
 	if number == errorDuringCommit && strings.Contains(err.Error(), deadlock) {
 		return SerializationFailure
 	}
+	if (number == 1105 || number == 1317) && isTargets(err.Error()) {
+		return CompletionUnknown
+	}
 	if state, known := mysqlStates[number]; known {
 		return state
 	}
 	return cmp.Or(own, generalError)
+}
+
+// isTargets reports whether an error about a shard is Vitess's own and not the shard's server's, which has the server's
+// number. It may be a timeout of a COMMIT that the shard has executed.
+func isTargets(text string) bool {
+	return strings.Contains(text, "target: ") && !strings.Contains(text, "(errno ")
 }

@@ -261,11 +261,10 @@ func TestOrdersOfStepsNeverLoseANewerWrite(t *testing.T) {
 	t.Logf("%+v", count)
 }
 
-// sessions are variables of the session: what decides which rows a statement reads and locks, and how vtgate commits.
+// sessions are variables of the session: what decides which rows a statement reads, and how vtgate executes it.
 var sessions = []map[string]string{
 	nil,
 	{"transaction_isolation": "'READ-COMMITTED'"},
-	{"transaction_mode": "'TWOPC'"},
 	{"workload": "'OLAP'"},
 }
 
