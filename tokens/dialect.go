@@ -85,7 +85,8 @@ type dialect struct {
 
 	// The following fields are for transactions of several statements, which [Store.transact] begins.
 
-	before string // sent on the connection before the transaction begins
+	// before ends a transaction that is open on the connection, before another begins; nil if none can be.
+	before func(send func(text string) error) error
 	// level is the transaction's isolation: each statement must see what other sessions have committed before the
 	// statement begins.
 	level *sql.TxOptions

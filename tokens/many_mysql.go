@@ -36,7 +36,10 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 			return err
 		})
 	})
-	if values != nil || err != nil && !sqltext.IsThrown(s.dialect, err, full) {
+	issues := execEach
+	if my.IsUnsupported(err) {
+		issues = issueInTurn
+	} else if values != nil || err != nil && !sqltext.IsThrown(s.dialect, err, full) {
 		return values, err
 	}
 	// The statement issued nothing, because the session isn't in autocommit mode, or a name is new or has no token
@@ -52,11 +55,31 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 			if err := execAll(ctx, tx, []string{add}); err != nil {
 				return err
 			}
-			values, err = execEach(ctx, tx, mysqlText(eachTextMySQL, p), names)
+			values, err = issues(ctx, tx, mysqlText(eachTextMySQL, p), names)
 			return err
 		})
 	})
+	if errors.Is(err, errNotStored) {
+		err = s.whyFull(ctx, names)
+	}
 	return values, err
+}
+
+// issueInTurn issues the tokens by a statement for each name, for a server that can't execute eachTextMySQL.
+func issueInTurn(ctx context.Context, in session, _ string, names []string) (map[string]int64, error) {
+	values := make(map[string]int64, len(names))
+	for _, name := range names {
+		id, err := execID(ctx, in, mysqlText(issueTextMySQL, sqltext.Fragments{
+			"name": sqltext.Raw(my.Text.Text(name)), "count": number(1), "alone": always}), true)
+		if err == nil && id == 0 {
+			err = errNotStored
+		}
+		if err != nil {
+			return nil, err
+		}
+		values[name] = id
+	}
+	return values, nil
 }
 
 // requestedMySQL returns a query for the names and their places, from 1. The query's first row empties the session

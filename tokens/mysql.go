@@ -86,7 +86,7 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		// At this level no other client can add a row to a table with all rows locked. The level can't be set in an
 		// open transaction.
 		level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
-		before:   "COMMIT AND NO CHAIN NO RELEASE",
+		before:   my.EndTx,
 		lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
 		start:    bounded(my.Text, serveMySQL, nil),
 		below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+

@@ -129,7 +129,7 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 
 func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, end func() error, err error) {
 	none := func() error { return nil }
-	if s.dialect.before == "" {
+	if s.dialect.before == nil {
 		tx, err = s.db.BeginTx(ctx, level)
 		return tx, none, err
 	}
@@ -137,7 +137,11 @@ func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, en
 	if err != nil {
 		return nil, none, err
 	}
-	if _, err = conn.ExecContext(trusted.Context(ctx, s.dialect.before), s.dialect.before); err == nil {
+	err = s.dialect.before(func(text string) error {
+		_, err := conn.ExecContext(trusted.Context(ctx, text), text)
+		return err
+	})
+	if err == nil {
 		tx, err = conn.BeginTx(ctx, level)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package mysql
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -51,4 +52,20 @@ func tabletError(text string) (own string, ok bool) {
 	own, _, ok = strings.Cut(text, " (errno ")
 	before, _, _ := strings.Cut(own, "'")
 	return own, ok && strings.HasSuffix(before, "Incorrect string value: ")
+}
+
+// EndTx sends a COMMIT that begins no transaction, whatever completion_type is. vtgate has no such clauses, and no
+// completion_type.
+func EndTx(send func(text string) error) error {
+	err := send("COMMIT AND NO CHAIN NO RELEASE")
+	if number, ok := dberr.MySQLNumber(err); ok && number == 1105 && strings.Contains(err.Error(), "syntax error") {
+		err = send("COMMIT")
+	}
+	return err
+}
+
+// IsUnsupported reports whether vtgate has refused a statement that MySQL would execute.
+func IsUnsupported(err error) bool {
+	number, ok := dberr.MySQLNumber(err)
+	return ok && number == 1235
 }
