@@ -2,7 +2,7 @@
 # scripts/with-dqlite can compile.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*' -not -path './test/dqlite/*')))
 
-.PHONY: help test test-all check lint bench proof suites applications ha tidb dqlite versions sabotage cgo
+.PHONY: help test test-all check lint bench proof suites applications ha tidb vitess dqlite versions sabotage cgo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -46,6 +46,10 @@ sabotage: ## disable each keyword and condition of the reader, one at a time, an
 tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all
 	cd test/integration && SQLFENCE_REQUIRE=tidb SQLFENCE_TIDB_ATTEMPTS=100000 ../../scripts/with-tidb \
 		go test -timeout 2h -count 1 -v ./extended/tidb
+
+vitess: cgo ## test on Vitess, whose vtcombo is built once from its module (10 minutes of 2 cores); not a part of test-all
+	cd test/integration && SQLFENCE_REQUIRE=vitess SQLFENCE_VITESS_ATTEMPTS=5000 ../../scripts/with-vitess \
+		go test -timeout 2h -count 1 -v ./extended/vitess
 
 dqlite: cgo ## test on a dqlite of three nodes, which is built once from Debian's source (5 minutes of 2 cores); test-all has a shorter run
 	cd test/dqlite && ../../scripts/with-dqlite go test -timeout 2h -count 1 -v . -dqlite-attempts 120000
