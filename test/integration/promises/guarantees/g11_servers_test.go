@@ -186,6 +186,31 @@ func TestG11ServersAreRefusedByName(t *testing.T) {
 	})
 }
 
+// On MySQL and MariaDB the version query is sent alone. A proxy that answers it with its own version is refused by name,
+// although the server behind it throws the guards' errors. A proxy that calls itself Vitess must pass errors on as vtgate
+// does.
+func TestG11AProxyIsRefusedByName(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.MySQL {
+			t.Skip("no version query is sent alone")
+		}
+		sh := harness.NewShop(t, b)
+		sh.Reset(t, 7)
+		for front, name := range map[string]string{"8.0.30-Proxy": "Proxy", "8.4.0-tidb-proxy": "TiDB", "8.4.6-Vitess": ""} {
+			replaced := []string{"SELECT @@version, @@version_comment", "SELECT '" + front + "', ''"}
+			write := func(opts ...sqlfence.Option) error {
+				db := pretend(t, sh, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, replaced, opts...)
+				_, err := db.ExecContext(harness.Holding(t, 8), "UPDATE books SET price = 9 WHERE id = 1")
+				return err
+			}
+			wantRefused(t, front, name, func() error { return write() })
+			if err := write(sqlfence.WithUntestedServer("proxy"), sqlfence.WithUntestedServer("tidb")); (err == nil) != (name != "") {
+				t.Errorf("%s, with its risk taken: %v", front, err)
+			}
+		}
+	})
+}
+
 // The server query doesn't disturb a transaction that sqlfence didn't begin, and returns the same result inside it.
 func TestG11InATransactionOfAStatement(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
