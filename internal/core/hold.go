@@ -123,8 +123,8 @@ func (e *Execution) endsHold(ctx context.Context) error {
 	return err
 }
 
-// stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an open
-// transaction.
+// stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an
+// open transaction.
 func (s *Conn) stillOpen(ctx context.Context) error {
 	if s.hold.failed == nil {
 		return nil

@@ -71,8 +71,8 @@ func (w *Written) misjudges(err error) bool {
 }
 
 // missesFunction reports whether err, of a guard that called [sqltext.LedgerFunction], means that the function, the
-// function that it calls, or its table can't be found or used, because it was dropped, renamed or not restored. The schema in err is compared with the
-// function's last known schema, which another connection may have found.
+// function that it calls, or its table can't be found or used, because it was dropped, renamed or not restored. The
+// schema in err is compared with the function's last known schema, which another connection may have found.
 func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {

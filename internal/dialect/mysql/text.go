@@ -94,13 +94,16 @@ const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN
 // the sum would be out of range, which is error 1690. The name is never NULL, for which MariaDB throws no error, nor
 // empty, which is NULL under EMPTY_STRING_IS_NULL. After its error IS_FREE_LOCK may return NULL, so GREATEST and the
 // sum are NULL and throw no second error, which would hide the first.
-func (text) Throwing() (before, between, behind string) { return throwing("IS_FREE_LOCK(", ")") }
-
-// throwing is an expression that throws an error with the argument of a function, a text that is too long for it.
-func throwing(function, end string) (before, between, behind string) {
-	return "(18446744073709551615 + GREATEST(1, " + function + "RPAD(COALESCE(CONVERT(CONCAT(", ", ",
-		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.')" + end + "))"
+func (text) Throwing() (before, between, behind string) {
+	return throwsFirst + "IS_FREE_LOCK(" + throwsText, ", ", throwsLast + ")))"
 }
+
+// Parts of an expression that passes a function a text that is too long for it.
+const (
+	throwsFirst = "(18446744073709551615 + GREATEST(1, "
+	throwsText  = "RPAD(COALESCE(CONVERT(CONCAT("
+	throwsLast  = ", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.')"
+)
 
 // Thrown: error 1690 quotes the expression without its values. Error 1411 is a guard's on Vitess only.
 func (text) Thrown(err error) (text string, ok bool) {

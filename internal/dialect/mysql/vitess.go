@@ -7,13 +7,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// Vitess is a proxy, vtgate, in front of vttablets, each with the MySQL of one shard. vtgate parses a statement and sends
-// it to the shards. There MySQL evaluates the guard for each row that it writes, so a comparison with the written row
-// holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
+// Vitess is a proxy, vtgate, in front of vttablets, each with the MySQL of one shard. vtgate parses a statement and
+// sends it to the shards. There MySQL evaluates the guard for each row that it writes, so a comparison with the written
+// row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
 const vitessName = "Vitess"
 
-// directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement, although
-// another shard refuses its own.
+// directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement,
+// although another shard refuses its own.
 const directive = "vt+"
 
 // onShard is the condition under which a lock of another row, such as the ledger's, holds.
@@ -31,8 +31,8 @@ func knowVitess(f *session.Capabilities) {
 func unfitVitess(f *session.Capabilities, variable, value string) string {
 	if f.Known == vitessName && variable == sqlMode &&
 		(strings.Contains(value, "ANSI_QUOTES") || strings.Contains(value, "NO_BACKSLASH_ESCAPES")) {
-		return "vtgate reads quotes and backslashes in another way than the servers of the shards; leave ANSI_QUOTES and " +
-			"NO_BACKSLASH_ESCAPES out of their sql_mode"
+		return "vtgate reads quotes and backslashes in another way than the servers of the shards; leave ANSI_QUOTES " +
+			"and NO_BACKSLASH_ESCAPES out of their sql_mode"
 	}
 	return ""
 }
@@ -42,7 +42,7 @@ type vitess struct{ text }
 
 // Throwing passes the text to UUID_TO_BIN, as no UUID: error 1411.
 func (vitess) Throwing() (before, between, behind string) {
-	return throwing("LENGTH(UUID_TO_BIN(", "))")
+	return throwsFirst + "LENGTH(UUID_TO_BIN(" + throwsText, ", ", throwsLast + "))))"
 }
 
 // tabletError returns MySQL's text in a vttablet's error, and whether MySQL threw error 1411 for a string. The error's

@@ -30,8 +30,9 @@ const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqlte
 const LedgerTurnsIsNamed = "q.pronamespace = n.oid AND q.proname = '" + sqltext.LedgerTurns + "' AND q.pronargs = 0"
 
 // LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the functions p and q, of
-// [LedgerFunctionIsNamed] and [LedgerTurnsIsNamed], and the trigger g, of the ledger c in the schema n, are what [CreateLedgerFunction] creates. Each function belongs to a
-// role that already has the privileges of the ledger's owner.
+// [LedgerFunctionIsNamed] and [LedgerTurnsIsNamed], and the trigger g, of the ledger c in the schema n, are what
+// [CreateLedgerFunction] creates. Each function belongs to a role that already has the privileges of the ledger's
+// owner.
 var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
 		"p.proargmodes IS NULL AND " + asCreated("p", "v", ledgerBody(sqltext.LedgerFunction), "IS NULL") + " AND " +
@@ -42,7 +43,8 @@ var (
 		"AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"CASE WHEN g.tgname <> '" + sqltext.LedgerBoundTrigger + "' THEN " +
-		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", "v", ledgerBody(sqltext.LedgerTrigger), pathSet) +
+		"t.proname = '" + sqltext.LedgerTrigger + "' AND " +
+		asCreated("t", "v", ledgerBody(sqltext.LedgerTrigger), pathSet) +
 		" ELSE t.proname = '" + sqltext.LedgerBoundTrigger + "' AND " +
 		asCreated("t", "v", ledgerBody(sqltext.LedgerBoundTrigger), pathSet) + " END)"
 )

@@ -31,8 +31,8 @@ func isResponse(err error) bool {
 	return ok
 }
 
-// isOpen: OR ROLLBACK, RAISE, a full disk and an interrupted statement may each end the transaction, so an error doesn't
-// show whether it is open. BEGIN has no other reason to fail with a general error.
+// isOpen: OR ROLLBACK, RAISE, a full disk and an interrupted statement may each end the transaction, so an error
+// doesn't show whether it is open. BEGIN has no other reason to fail with a general error.
 func isOpen(begin error) bool {
 	code, ok := dberr.SQLiteCode(begin)
 	return ok && code == dberr.SQLiteGeneral
