@@ -53,8 +53,10 @@ func canary(w *session.Wanted, _ bool) string {
 }
 
 func readVersion(f *session.Capabilities, row []string) {
-	f.Front, f.Comment = row[0], strings.Join(row[1:], " ")+" "
-	knowVitess(f)
+	if len(row) == 2 {
+		f.Front, f.Comment = row[0], row[1]+" "
+		knowVitess(f)
+	}
 }
 
 func readProbe(w *session.Wanted, detail string) error {
