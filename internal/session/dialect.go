@@ -66,8 +66,8 @@ type Dialect struct {
 	Prepared string
 
 	// Version is a query for the server's version string. If ReadVersion isn't nil, Version is also sent before the
-	// canary, and ReadVersion stores the facts of its row: a proxy in front of the server returns its own version, while
-	// the server executes the canary.
+	// canary, and ReadVersion stores the facts of its row: a proxy in front of the server returns the proxy's version,
+	// while the server executes the canary.
 	Version     string
 	ReadVersion func(f *Capabilities, row []string)
 

@@ -12,8 +12,8 @@ import (
 // row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
 const vitessName = "Vitess"
 
-// directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement,
-// although another shard refuses its own.
+// directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement, even
+// if another shard refuses its own part.
 const directive = "vt+"
 
 // onShard is the condition under which a lock of another row, such as the ledger's, holds.
@@ -42,7 +42,7 @@ type vitess struct{ text }
 
 // Throwing passes the text to UUID_TO_BIN, as no UUID: error 1411.
 func (vitess) Throwing() (before, between, behind string) {
-	return throwsFirst + "LENGTH(UUID_TO_BIN(" + throwsText, ", ", throwsLast + "))))"
+	return throwing("LENGTH(UUID_TO_BIN(", "))")
 }
 
 // tabletError returns MySQL's text in a vttablet's error, and whether MySQL threw error 1411 for a string. The error's
