@@ -42,7 +42,7 @@ type vitess struct{ text }
 
 // Throwing passes the text to UUID_TO_BIN, as no UUID: error 1411.
 func (vitess) Throwing() (before, between, behind string) {
-	return throwing("LENGTH(UUID_TO_BIN(", "))")
+	return throwsFirst + "LENGTH(UUID_TO_BIN(" + throwsText, ", ", throwsLast + "))))"
 }
 
 // tabletError returns MySQL's text in a vttablet's error, and whether MySQL threw error 1411 for a string. The error's
