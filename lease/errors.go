@@ -110,11 +110,6 @@ func noSessions(reason string) error {
 	return fmt.Errorf("%w: %s; leave out Ephemeral, so that the lease ends with its ttl", ErrNoSessions, reason)
 }
 
-// errTiDB is the error on TiDB. After a wait TiDB evaluates a statement again, but keeps the LAST_INSERT_ID of the
-// first evaluation, from which takeOnMySQL would compute the lease's time.
-var errTiDB = errors.New("leases are not known to hold on TiDB; take a lock of another service, and adopt its tokens " +
-	"(docs/tidb.md)")
-
 var (
 	errPeers  = noSessions("several servers write to the database, and none sees the sessions of the others")
 	errPooled = noSessions("a pooler shares the database's sessions among its clients")

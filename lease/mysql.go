@@ -19,7 +19,7 @@ import (
 // than a wait for a lock is read by a later statement. Values are constants in the texts: arguments would take another
 // round trip, and be in the session's character set. A session with autocommit = 0 would commit nothing and read the
 // same rows for ever. So a statement that is sent without a transaction does nothing in such a session, because of the
-// condition aloneMySQL, and is then sent in a transaction.
+// condition aloneMySQL, and is then sent in a transaction. On TiDB every statement about a live lease is sent in one.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: my.Text, server: my.Session,
@@ -74,14 +74,13 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	") ENGINE=InnoDB"
 
 // stateMySQL reads, without locks, the state that an attempt finds: the columns of an [outcome], with the key's lease
-// of any holder; then whether the lease and the ledger have a row, whether the session is in autocommit mode, and
-// whether the server is TiDB.
+// of any holder; then whether the lease and the ledger have a row, and whether the session is in autocommit mode.
 const stateMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + my.CommitsAlone + `, ` + my.IsTiDB + `
+	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + my.CommitsAlone + `
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
@@ -225,37 +224,31 @@ func (k existingRows) add(ctx context.Context, db *database, key string, p sqlte
 func look(
 	ctx context.Context, db *database, r *request, p sqltext.Fragments, o *outcome,
 ) (found existingRows, err error) {
-	s := texts(p, stateMySQL)
-	s.tx = nil
-	for again := false; ; again = true {
-		var commits, tidb bool
-		scan := func(rows *sql.Rows) error {
+	var tx *sql.TxOptions
+	var commits, mine bool
+	read := func(lock string) error {
+		s := texts(p, stateMySQL)
+		s.text, s.tx = s.text+lock, tx
+		*o = outcome{sent: time.Now()}
+		err := db.queryOn(ctx, func(rows *sql.Rows) error {
 			var w wonRow
-			err := rows.Scan(append(o.fields(&w), &found.lease, &found.ledger, &commits, &tidb)...)
+			err := rows.Scan(append(o.fields(&w), &found.lease, &found.ledger, &commits)...)
 			o.won = w.grant()
 			return err
-		}
-		*o = outcome{sent: time.Now()}
-		if err := db.queryOn(ctx, scan, s); err != nil {
-			return found, err
-		}
-		if tidb {
-			return found, errTiDB
-		}
-		mine := o.live && o.won != nil && (o.won.LockID == r.lockID || r.owner != "" && o.holder == r.owner)
-		if !mine {
+		}, s)
+		if mine = o.live && o.won != nil && (o.won.LockID == r.lockID || r.owner != "" && o.holder == r.owner); !mine {
 			o.won = nil
 		}
-		if again || commits && !mine {
-			return found, nil
-		}
-		if !commits {
-			s.tx = atDefault
-		}
-		if mine {
-			s.text += " LOCK IN SHARE MODE"
-		}
+		return err
 	}
+	if err = read(""); err == nil && !commits {
+		tx = atDefault
+		err = read("")
+	}
+	if err == nil && mine {
+		err = my.ShareLock(read)
+	}
+	return found, err
 }
 
 // refresh extends the resumed lease in o.won, and sets o.won to nil if the lease has ended.

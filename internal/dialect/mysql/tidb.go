@@ -48,8 +48,8 @@ func unfitTiDB(variable, value string) string {
 // replans is the condition under which a lock of another row, such as the ledger's, holds.
 const replans = "a statement that has waited asks for other rows again, and TiDB asks once, before it waits"
 
-// IsTiDB is an expression that is true on TiDB alone, on a server that a pooler may have chosen.
-const IsTiDB = "@@version_comment LIKE _utf8mb4'TiDB%'"
+// NotOnTiDB is the end of a condition that is false on TiDB, the only server for which the comment is code.
+const NotOnTiDB = " /*T! AND FALSE */"
 
 // ShareLock sends a query with a clause that locks the rows against writers, or on TiDB, which has no shared locks,
 // against all other lockers.

@@ -63,9 +63,6 @@ func TestRefusedRules(t *testing.T) {
 	if _, err := locks.Acquire(t.Context(), "books", lease.Ephemeral()); !errors.Is(err, lease.ErrNoSessions) {
 		t.Errorf("Ephemeral: %v", err)
 	}
-	if _, err := locks.Acquire(t.Context(), "books"); !strings.Contains(fmt.Sprint(err), "not known to hold on TiDB") {
-		t.Errorf("a lease: %v", err)
-	}
 	if found, err := verify.Check(t.Context(), db); err != nil {
 		t.Error(err)
 	} else {
