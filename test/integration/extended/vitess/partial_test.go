@@ -8,13 +8,18 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/test/need"
 )
 
 // killShard ends the session of the server behind vtgate that has an open transaction in the database of the second
 // shard.
 func killShard(t *testing.T) {
 	t.Helper()
-	mysql := open(t, os.Getenv("SQLFENCE_VITESS_MYSQL"))
+	dsn := os.Getenv("SQLFENCE_VITESS_MYSQL")
+	if dsn == "" {
+		need.Missing(t, "vitess", "SQLFENCE_VITESS_MYSQL is not set; run make vitess")
+	}
+	mysql := open(t, dsn)
 	var id int64
 	if err := mysql.QueryRow("SELECT p.id FROM information_schema.innodb_trx AS x JOIN performance_schema.processlist AS p "+
 		"ON p.id = x.trx_mysql_thread_id WHERE p.db = ? AND x.trx_rows_modified > 0", "vt_sharded_80-").Scan(&id); err != nil {
