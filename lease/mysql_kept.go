@@ -22,10 +22,10 @@ const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_le
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
 // aloneMySQL is a condition: the session is in autocommit mode, and the server isn't TiDB, where a statement without a
-// transaction locks nothing before its commit. inTimeMySQL also requires that the lease is live when
-// the row is locked, by SYSDATE, which includes the wait. If SYSDATE can't be used, the condition is false, and the
-// statement is sent in a transaction: with sysdate-is-now, after SET timestamp, and with binlog_format = STATEMENT,
-// where a lagging replica would evaluate its own SYSDATE and consider the lease ended.
+// transaction locks nothing before its commit. inTimeMySQL also requires that the lease is live when the row is locked,
+// by SYSDATE, which includes the wait. If SYSDATE can't be used, the condition is false, and the statement is sent in a
+// transaction: with sysdate-is-now, after SET timestamp, and with binlog_format = STATEMENT, where a lagging replica
+// would evaluate its own SYSDATE and consider the lease ended.
 const aloneMySQL = " AND " + my.CommitsAlone + my.NotOnTiDB
 
 const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'

@@ -126,18 +126,18 @@ func (e *Execution) endsHold(ctx context.Context) error {
 // stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an
 // open transaction.
 func (s *Conn) stillOpen(ctx context.Context) error {
-	if s.hold.failed == nil {
+	failed := s.hold.failed
+	if failed == nil {
 		return nil
 	}
-	failed, err := s.hold.failed, s.exec(ctx, "BEGIN")
-	switch {
+	switch err := s.exec(ctx, "BEGIN"); {
 	case err == nil:
 		s.mustRollBack = &rolledBackTx{failed} // the application's ROLLBACK ends the new transaction
-	case s.settings.profile.Errors.IsOpen(err):
-		s.hold.failed = nil
-		return nil
+	case !s.settings.profile.Errors.IsOpen(err):
+		return err
 	}
-	return err
+	s.hold.failed = nil
+	return nil
 }
 
 // endsAlone is why a string with several statements is refused if one of them sets or ends a savepoint, or ends the

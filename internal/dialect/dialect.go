@@ -84,7 +84,7 @@ func IsSettingsQuery(query string) bool {
 		return true
 	}
 	for _, db := range All() {
-		if query != "" && (query == db.Session.Settings || query == db.Session.Version) {
+		if query != "" && (query == db.Session.Settings || query == sqltext.Whole(db.Text, db.Session.Version)) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Each database sets all fields, and each fact to Yes or No. A missing fact would silently get another database's
@@ -82,5 +83,17 @@ func TestOfReturnsTheDatabaseOrAnError(t *testing.T) {
 	}
 	if got := dialect.Dialect(0).String(); got != "unknown dialect" {
 		t.Errorf("no dialect is %q", got)
+	}
+}
+
+// A connection sends the version query with what keeps settings from limiting its rows.
+func TestIsSettingsQuery(t *testing.T) {
+	for _, db := range dialect.All() {
+		if sent := sqltext.Whole(db.Text, db.Session.Version); sent != "" && !dialect.IsSettingsQuery(sent) {
+			t.Errorf("%s: %q is the application's", db.Name, sent)
+		}
+	}
+	if dialect.IsSettingsQuery("") {
+		t.Error("an empty query is sqlfence's")
 	}
 }
