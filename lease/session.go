@@ -171,7 +171,7 @@ func (s *session) forget(l *Lease) {
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
 	server, err := facts.QueryServer(ctx, d, ask)
-	if server.Apart != "" {
+	if server.Apart != "" || server.LocksAlone {
 		return errPeers
 	}
 	return err

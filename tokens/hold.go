@@ -260,7 +260,7 @@ func (s *Store) queryServer(ctx context.Context, tx Tx) (*facts.Capabilities, er
 	switch {
 	case err != nil:
 		return nil, s.explainHold(ctx, tx, err)
-	case server.Apart != "" && !server.LocksAlone:
+	case server.Apart != "":
 		return nil, &sqlfence.UnguardableError{Table: sqltext.LedgerTable, Offset: -1,
 			Reason: "Hold needs a lock, which holds only where " + server.Apart}
 	}

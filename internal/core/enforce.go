@@ -42,7 +42,11 @@ func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent b
 	if err := c.Prepare(ctx, e); err != nil {
 		return got, false, err
 	}
-	if got, err = try(ctx, e, c); err != nil && !basedriver.IsSkip(err) {
+	send := try[T]
+	if e.conn.session.LocksAlone {
+		send = tryLocked[T]
+	}
+	if got, err = send(ctx, e, c); err != nil && !basedriver.IsSkip(err) {
 		c.Failed(e, err)
 	}
 	return got, true, err
@@ -78,7 +82,7 @@ func (e *outdated) Temporary() bool { return true }
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {
-	case state == "", s.inTx, !e.enforces(), e.Observes(), !s.settings.checksLedger:
+	case state == "", s.inTx, s.session.LocksAlone, !e.enforces(), e.Observes(), !s.settings.checksLedger:
 		return err
 	case strings.HasPrefix(state, dberr.ConstraintClass) && !e.plan.ChecksLate:
 		return err

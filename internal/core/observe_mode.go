@@ -102,7 +102,11 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		return got, err
 	}
 	began := e.begin()
-	got, err = try(ctx, e, c)
+	send := try[T]
+	if s.session.LocksAlone {
+		send = tryLocked[T]
+	}
+	got, err = send(ctx, e, c)
 	err = e.outdated(err)
 	left := e.undo(ctx, err, saved)
 	switch {

@@ -43,8 +43,8 @@ type Form struct {
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
-	if plan.Verdict == guard.Guard && e.checksLedger() &&
-		(s.session.LacksFunction() || !e.rewriter().Wrote(plan)) {
+	if plan.Verdict == guard.Guard && (e.checksLedger() && (s.session.LacksFunction() || !e.rewriter().Wrote(plan)) ||
+		e.locksOther() && s.settings.profile.Session.OpenTx != "") {
 		e.read.Query = query
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}

@@ -148,6 +148,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return e.table(0).unguardable(nil, fmt.Sprintf(assignsKey, facts.Known))
 	case e.rows && s.settings.profile.RowsUnfit != "":
 		return e.table(0).unguardable(nil, s.settings.profile.RowsUnfit)
+	case facts.LocksAlone:
+		return e.checkLocks()
 	case facts.Apart != "":
 		return e.checkApart(facts.Apart)
 	}

@@ -22,7 +22,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 		"Capabilities": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindLedgerSchema", "BuiltIn", "Qualified"},
 		"Rules":        {"PlainStrings", "EscapeStrings", "Directive", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
 		"Dialect": {"Settings", "Uncut", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "FoundCounter", "Search",
-			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow", "NoInteger", "Unalterable", "Strings", "ReadStrings", "ReadVersion"},
+			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow", "NoInteger", "Unalterable", "Strings", "ReadStrings", "ReadVersion", "OpenTx", "BeginTx", "LockLedger", "LockClaims"},
 		"Texts": {"NotInteger", "Strict"}, "Protected": {"Code", "DefaultSchema", "Setting", "Setters", "DynamicSetting", "Argument"},
 	}
 	for i := range all {

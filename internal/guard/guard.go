@@ -53,6 +53,11 @@ type Dialect struct {
 	// LedgerTail writes a clause after the query of an INSERT that checks the ledger before the query's first row.
 	LedgerTail func(w Writer)
 
+	// LockLedger and LockClaims write a query that compares a token with the ledger, or the tokens with claims, and locks
+	// the rows. They are nil without [sqltext.Capabilities].LocksFirst.
+	LockLedger func(w Writer, token int)
+	LockClaims func(w Writer)
+
 	// ClaimsAtOnce is the number of claims from which on a row's guard passes all as one argument, a JSON object, which
 	// the condition of AmongClaims searches. For fewer claims, or if it is 0, the guard compares each claim of a list.
 	ClaimsAtOnce int

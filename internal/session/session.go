@@ -73,8 +73,9 @@ type Capabilities struct {
 	// row. Else it is the condition for such blocking, and why the server doesn't meet the condition.
 	Apart string
 
-	// LocksAlone: every row lock is exclusive, and all reads of a locking query see the newest rows. So the lock of a
-	// separate query, as that of tokens.Store.Hold, blocks changes, although a guard's doesn't (Apart).
+	// LocksAlone: only a transaction keeps a row lock, every row lock is exclusive, and all reads of a locking query see
+	// the newest rows. A guard reads the rows of other tables once, before the statement waits for a lock. So a separate
+	// query must lock these rows first.
 	LocksAlone bool
 
 	// Leaks: if a transaction continues after a failed statement on a table with triggers, its COMMIT sends the

@@ -102,7 +102,7 @@ func TestTiDBIsKnown(t *testing.T) {
 	for _, says := range []string{"8.0.11-TiDB-v8.5.6 ....", "8.0.11 ...."} {
 		srv := &answering{says: says, rows: map[string][][]string{"SHOW": {{"character_set_client", "utf8mb4"}, {"sql_mode", ""}, {"version_comment", "TiDB Server"}, {"tidb_txn_mode", ""}}}}
 		s := New(MySQL, new(Database), new(Wants))
-		if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" || !s.SetReadsOldRow || s.Unfit != "" {
+		if err := s.Know(t.Context(), srv, Moment{}); err != nil || !s.LocksAlone || !s.SetReadsOldRow || s.Unfit != "" {
 			t.Errorf("%v, %+v", err, s.Capabilities)
 		}
 		for _, setting := range [][]string{{"tidb_dml_type", "bulk"}, {"tidb_batch_insert", "ON"}, {"tidb_constraint_check_in_place_pessimistic", "OFF"}} {

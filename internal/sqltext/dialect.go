@@ -105,6 +105,10 @@ type Capabilities struct {
 	// off; empty if the database has no such setting.
 	Unlimited string
 
+	// LocksFirst: queries before the statement lock the rows of other tables and compare them with the tokens, instead
+	// of the guard.
+	LocksFirst fact.Fact
+
 	// LockPrivilege is the privilege on the ledger that a guard needs to lock its row, in addition to SELECT; empty if
 	// it needs no other privilege.
 	LockPrivilege string

@@ -75,6 +75,7 @@ var Guard = &guard.Dialect{
 
 	// LedgerFirst is a condition of the query.
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},
+	LockLedger: lockLedger, LockClaims: lockClaims,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: func(guard.Writer) {},
 	PresentDelete: presentDelete,
 	SpellsKey:     spellsKey,
@@ -152,12 +153,24 @@ func presentDelete(w guard.Writer) {
 }
 
 // ledgerCheck locks the ledger's row, which reads its newest committed version whatever the isolation level, and holds
-// off the next token until this transaction ends. Without a unique index a name may have several rows: the highest
-// counts. The derived table reads no other table, so it is evaluated once, before the first row, even if no row
-// matches.
+// off the next token until this transaction ends. The derived table reads no other table, so it is evaluated once,
+// before the first row, even if no row matches.
 func ledgerCheck(w guard.Writer, token int) {
+	w.Write(checkOnce)
+	newest(w, token)
+	w.Write(checkedOnce)
+}
+
+const (
+	checkOnce   = "(SELECT newest FROM (SELECT ("
+	checkedOnce = " LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)"
+)
+
+// newest writes a query that compares a token with the ledger. Without a unique index a name may have several rows: the
+// highest counts.
+func newest(w guard.Writer, token int) {
 	const newest = "COALESCE(MAX(CAST(" + sqltext.LedgerTable + ".token AS SIGNED)), 0)"
-	w.Write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
+	w.Write("SELECT CASE WHEN ")
 	w.Compare(guard.Equal, token, newest)
 	w.Write(" THEN TRUE WHEN COUNT(*) = 0 THEN ")
 	w.ThrowCondition(guard.UnknownName, token, "COUNT(*)")
@@ -167,14 +180,31 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write(w.Ledger())
 	w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")
 	w.Name(token)
-	w.Write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
 }
 
 // claimsCheck locks the rows and is evaluated once, as ledgerCheck.
 func claimsCheck(w guard.Writer) {
-	w.Write("(SELECT newest FROM (SELECT (SELECT ")
+	w.Write(checkOnce)
+	claims(w)
+	w.Write(checkedOnce)
+}
+
+// claims writes a query that compares the tokens with the rows that have the claims.
+func claims(w guard.Writer) {
+	w.Write("SELECT ")
 	w.CompareClaims(w.Claimed())
 	w.Write(" FROM ")
 	w.ClaimedRows()
-	w.Write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
+}
+
+const rowLock = " FOR UPDATE"
+
+func lockLedger(w guard.Writer, token int) {
+	newest(w, token)
+	w.Write(rowLock)
+}
+
+func lockClaims(w guard.Writer) {
+	claims(w)
+	w.Write(rowLock)
 }

@@ -21,6 +21,8 @@ var Session = &session.Dialect{
 	Uncut:   sessionVariables + variables + " ORDER BY 1 LIMIT 1000",
 	Version: "SELECT @@version, @@version_comment", ReadVersion: readVersion,
 	Columns: columns, Narrow: isNarrow,
+	OpenTx:  openTx,
+	BeginTx: "BEGIN PESSIMISTIC",
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
 	Others:  otherServers, Itself: itself,
 
@@ -167,7 +169,7 @@ func readRow(w *session.Wanted, row []string) {
 	f.Unfit = cmp.Or(unfitTiDB(variable, value), unfitVitess(f, variable, value), f.Unfit)
 	switch variable {
 	case tidb:
-		f.Known, f.Apart, f.LocksAlone, f.SetReadsOldRow = tidbName, replans, true, true
+		f.Known, f.Text, f.LocksAlone, f.SetReadsOldRow = tidbName, tidbText{}, true, true
 	case versionComment:
 		f.Comment += value
 	case memSQL: // it comes first

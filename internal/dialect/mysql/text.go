@@ -151,6 +151,7 @@ var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
 		Placeholder: '?',
 		Numbers:     fact.No,
 		OwnNumbers:  fact.No,
+		LocksFirst:  fact.No,
 		Application: fact.No,
 
 		Schema: "database", Path: "by the database that the connection uses",

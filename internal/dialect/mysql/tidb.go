@@ -4,14 +4,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // TiDB speaks MySQL's protocol. A write reads the newest version of its rows with a lock, or COMMIT fails if another
 // transaction has written the rows since. Either way a guard's comparison with the row holds. A check of the ledger
-// doesn't hold: TiDB executes a subquery without columns of the row while planning the statement, and not again after a
-// wait for a lock. TiDB has no triggers and no shared row locks.
+// holds only if an earlier query has locked the ledger's row: TiDB executes a subquery without columns of the row while
+// planning the statement, and not again after a wait for a lock. TiDB has no triggers and no shared row locks.
 const (
 	tidbName = "TiDB"
 
@@ -45,8 +48,19 @@ func unfitTiDB(variable, value string) string {
 	return ""
 }
 
-// replans is the condition under which a lock of another row, such as the ledger's, holds.
-const replans = "a statement that has waited asks for other rows again, and TiDB asks once, before it waits"
+// openTx: without autocommit each statement begins a transaction, if none is open.
+const openTx = "SELECT CASE WHEN @@tidb_current_ts <> 0 OR @@autocommit = 0 THEN 1 ELSE 0 END"
+
+// tidbText builds SQL for TiDB.
+type tidbText struct{ text }
+
+func (tidbText) Capabilities() *sqltext.Capabilities { return tidbCapabilities() }
+
+var tidbCapabilities = sync.OnceValue(func() *sqltext.Capabilities {
+	with := *capabilities()
+	with.LocksFirst = fact.Yes
+	return &with
+})
 
 // NotOnTiDB is the end of a condition that is false on TiDB, the only server for which the comment is code.
 const NotOnTiDB = " /*T! AND FALSE */"

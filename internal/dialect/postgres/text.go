@@ -207,6 +207,7 @@ var capabilities = &sqltext.Capabilities{
 	Placeholder: '$',
 	Numbers:     fact.Yes,
 	OwnNumbers:  fact.Yes,
+	LocksFirst:  fact.No,
 	Application: fact.Yes,
 
 	Schema: "schema", Path: "by the search_path",

@@ -80,6 +80,7 @@ var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
 		Placeholder: '?',
 		Numbers:     fact.Yes,
 		OwnNumbers:  fact.No, // drivers differ in how they count those
+		LocksFirst:  fact.No,
 		Application: fact.No,
 
 		Schema: "file", Path: "as main",

@@ -15,6 +15,10 @@ func (ledger) refuses(w *writer) bool { return w.compared() }
 
 // check writes the ledger's check before the checks of the rows.
 func (ledger) check(w *writer) {
+	if w.Dialect.Capabilities().LocksFirst.Is() {
+		w.bool(true)
+		return
+	}
 	if w.rules.ClaimsOther() {
 		w.Dialect.Guard.ClaimsFirst(w.forGuard())
 		return

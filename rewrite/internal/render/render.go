@@ -206,6 +206,35 @@ type Source struct {
 	Escapes    lex.Escapes // how the string literals of Src were read
 }
 
+// LockQueries returns queries without arguments, to be sent before the statement in the same transaction. They throw
+// errors as LedgerQuery does, and lock the rows that they compare with the tokens.
+func (p *Plan) LockQueries(v Values) (queries []string, err error) {
+	if err := v.check(p); err != nil {
+		return nil, err
+	}
+	w := newWriter(&p.Source)
+	defer w.release()
+	w.take(&v)
+	w.literal = true
+	for table := range p.Tables {
+		i := slices.IndexFunc(p.Targets, func(t Written) bool { return t.Table == table })
+		if i < 0 {
+			continue
+		}
+		w.choose(i)
+		for token := w.lo; token < w.checksEnd() && w.refuses(SetOf(RuleLedger)); token++ {
+			if w.rules.ClaimsOther() {
+				w.Dialect.Guard.LockClaims(w.forGuard())
+			} else {
+				w.Dialect.Guard.LockLedger(w.forGuard(), token)
+			}
+			queries = append(queries, w.b.String())
+			w.b.Reset()
+		}
+	}
+	return queries, nil
+}
+
 // LedgerQuery returns a query without arguments that throws an error, with the guard's markers, if the ledger refuses a
 // token of the rendered statement. The caller needs this query after an error that the database raised before the
 // guard's check. LedgerQuery returns "" if no ledger has to be queried.

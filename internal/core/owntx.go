@@ -1,0 +1,79 @@
+package core
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+)
+
+// tryLocked is try after lockFirst, on a server with [session.Capabilities].LocksAlone.
+func tryLocked[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
+	begun, err := e.lockFirst(ctx)
+	if err == nil {
+		got, err = try(ctx, e, c)
+	}
+	if begun {
+		err = e.conn.endOwnTx(ctx, err)
+	}
+	return got, err
+}
+
+// lockFirst locks the rows of other tables with which the guard compares the statement's tokens, on a server where the
+// guard itself can't do so ([session.Capabilities].LocksAlone). Only a transaction keeps the locks. If none is open,
+// lockFirst begins one, which endOwnTx must end, and returns true.
+func (e *Execution) lockFirst(ctx context.Context) (begun bool, err error) {
+	s := e.conn
+	if !e.locksOther() {
+		return false, nil
+	}
+	v := e.with.values
+	v.Tables = e.with.tokens.values(e)
+	queries, err := e.plan.LockQueries(v)
+	if err != nil || len(queries) == 0 {
+		return false, err
+	}
+	if e.sent.Stmt == nil && len(e.sent.Args) > 0 {
+		return false, driver.ErrSkip // most drivers would return it after BEGIN
+	}
+	// A statement may have ended the transaction of BeginTx, or begun one unseen.
+	open, err := (*queryable)(s).Query(ctx, s.settings.profile.Session.OpenTx)
+	switch {
+	case err != nil:
+		return false, err
+	case len(open) != 1:
+		return false, errNoReply
+	case open[0][0] != "1":
+		begun, err = true, s.exec(ctx, s.settings.profile.Session.BeginTx)
+	}
+	for i := 0; err == nil && i < len(queries); i++ {
+		_, err = (*queryable)(s).Query(ctx, queries[i])
+	}
+	return begun, err
+}
+
+var errNoReply = errors.New("sqlfence: the server doesn't say whether a transaction is open, so nothing was sent")
+
+// endOwnTx ends the transaction of lockFirst after a statement that ended with err, and returns the statement's error.
+func (s *Conn) endOwnTx(ctx context.Context, err error) error {
+	if err == nil {
+		err = s.exec(ctx, "COMMIT")
+	}
+	if err != nil && (ctx.Err() != nil || s.exec(ctx, "ROLLBACK") != nil) {
+		s.endSession()
+	}
+	return err
+}
+
+// locksOther reports whether the guard compares tokens with rows of another table.
+func (e *Execution) locksOther() bool {
+	return e.find(func(t *Table) bool { return t.Rules.Ledger }) >= 0
+}
+
+// checkLocks refuses a statement of a multi-statement string: another statement could end the transaction.
+func (e *Execution) checkLocks() error {
+	if !e.locksOther() || e.plan.MultiStatement == 0 {
+		return nil
+	}
+	return e.table(0).unguardable(nil, "on "+e.conn.session.Known+" a query before the statement locks what its guard "+
+		"compares; send each statement of the text by itself")
+}
