@@ -17,7 +17,7 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	}
 	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
 		switch at := s.Lo; {
-		case t.Word(at, "create") && beginsAtomic(&t, s), // the semicolons and the END are the body's
+		case t.Word(at, "create") && (beginsAtomic(&t, s) || beginsTrigger(&t, s)), // its semicolons and END are the body's
 			g.Blocks.Is() && (t.Word(at, "xa") || t.Word(at, "set") && setsAutocommit(&t, s)):
 			return true
 		case t.Word(at, "begin", "start"):
@@ -36,10 +36,13 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 
 // afterTo returns the token after the TO of the ROLLBACK at a token; 0 for a ROLLBACK of the transaction.
 //
-//	ROLLBACK [WORK | TRANSACTION] [TO ...]
+//	ROLLBACK [WORK | TRANSACTION [name]] [TO ...]
 func afterTo(t *lex.Scanned, at int32) int32 {
 	if at++; t.Word(at, "work", "transaction") {
 		at++
+	}
+	if next := at + 1; t.Tokens[at].Kind != lex.End && !t.Word(at, "to") && t.Word(next, "to") { // a name in SQLite
+		at = next
 	}
 	if t.Word(at, "to") {
 		return at + 1
@@ -123,6 +126,18 @@ func setsAutocommit(t *lex.Scanned, s lex.Range) bool {
 func beginsAtomic(t *lex.Scanned, s lex.Range) bool {
 	for i := s.Lo + 1; i+1 < s.Hi; i++ {
 		if t.Word(i, "begin") && t.Word(i+1, "atomic") {
+			return true
+		}
+	}
+	return false
+}
+
+// beginsTrigger reports whether a CREATE statement contains TRIGGER and BEGIN, which begins the body of a trigger.
+func beginsTrigger(t *lex.Scanned, s lex.Range) bool {
+	trigger := false
+	for i := s.Lo + 1; i < s.Hi; i++ {
+		trigger = trigger || t.Word(i, "trigger")
+		if trigger && t.Word(i, "begin") {
 			return true
 		}
 	}

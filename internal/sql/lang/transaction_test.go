@@ -19,6 +19,10 @@ func TestInTransaction(t *testing.T) {
 		{dialect.Postgres, "ROLLBACK", true, false}, {dialect.Postgres, "ROLLBACK TO a", true, true}, {dialect.Postgres, "ROLLBACK WORK TO a", true, true}, {dialect.Postgres, "ROLLBACK TO a", false, false},
 		{dialect.Postgres, "PREPARE TRANSACTION 'x'", true, false}, {dialect.Postgres, "PREPARE x AS SELECT 1", true, true}, {dialect.Postgres, "ABORT", true, false},
 		{dialect.Postgres, "'", false, true}, {dialect.Postgres, "CREATE FUNCTION f() BEGIN ATOMIC SELECT 1; END", false, true}, {dialect.Postgres, "CREATE TABLE begin (a int)", false, false},
+		{dialect.SQLite, "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END", true, true},
+		{dialect.SQLite, "CREATE TEMP TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END;", true, true},
+		{dialect.SQLite, "CREATE TABLE trigger_ (a); END", true, false},
+		{dialect.SQLite, "ROLLBACK TRANSACTION a TO b", true, true}, {dialect.SQLite, "ROLLBACK TRANSACTION a", true, false},
 		{dialect.SQLite, "END", true, false}, {dialect.SQLite, ";;", true, true}, {dialect.SQLite, "BEGIN; COMMIT; BEGIN", false, true},
 	} {
 		if got := InTransaction(tt.d, tt.query, tt.in); got != tt.want {

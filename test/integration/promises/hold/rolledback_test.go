@@ -154,6 +154,8 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 	})
 }
 
+const orRollback = "INSERT OR ROLLBACK INTO things (id, n) VALUES (1, 0)"
+
 // endless is an UPDATE that runs until it is interrupted.
 const endless = "UPDATE things SET n = (WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c)"
 
@@ -169,18 +171,29 @@ func TestG13NothingIsWrittenInAHeldTransactionThatAnErrorHasEnded(t *testing.T) 
 			name, query string
 			ends        bool // the transaction
 		}{
-			{"OR ROLLBACK", "INSERT OR ROLLBACK INTO things (id, n) VALUES (1, 0)", true},
+			{"OR ROLLBACK", orRollback, true},
 			{"trigger", "UPDATE things SET n = -1 WHERE id = 2", true},
 			{"interrupted", endless, true},
 			{"rows", "INSERT OR ROLLBACK INTO things (id, n) VALUES (7, 0), (1, 0) RETURNING id", true},
+			{"after a trigger's END", "CREATE TEMP TRIGGER made AFTER UPDATE ON things BEGIN SELECT 1; END|" + orRollback, true},
+			{"after a named ROLLBACK TO", "SAVEPOINT x|ROLLBACK TRANSACTION a TO x|" + orRollback, true},
 			{"constraint", "INSERT INTO things (id, n) VALUES (1, 0)", false},
 			{"syntax", "INSERT INTO things SET n = 1", false},
 		} {
 			for _, begun := range []string{"BeginTx", "texts", "prepared"} {
 				t.Run(victim.name+"/"+begun, func(t *testing.T) {
 					want := p.n(t)
-					tx, commit := p.held(t, begun, victim.query)
-					if err := fails(t, tx, victim.query); err == nil {
+					before, last := "", victim.query
+					if i := strings.LastIndexByte(victim.query, '|'); i >= 0 {
+						before, last = victim.query[:i], victim.query[i+1:]
+					}
+					tx, commit := p.held(t, begun, last)
+					for query := range strings.SplitSeq(before, "|") {
+						if _, err := tx.ExecContext(t.Context(), query); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err := fails(t, tx, last); err == nil {
 						t.Fatal("no error")
 					}
 					if victim.ends {
