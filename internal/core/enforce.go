@@ -40,6 +40,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 // attempt prepares the statement, if it is sent prepared, and sends it. If sent is false, nothing was executed.
 func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent bool, err error) {
 	if err := c.Prepare(ctx, e); err != nil {
+		e.conn.FollowRollback(err)
 		return got, false, err
 	}
 	send := try[T]

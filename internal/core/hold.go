@@ -124,17 +124,17 @@ func (e *Execution) endsHold(ctx context.Context) error {
 }
 
 // stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an
-// open transaction.
+// open transaction. After any other response the transaction must roll back: a driver may return the context's error
+// for a BEGIN that was executed.
 func (s *Conn) stillOpen(ctx context.Context) error {
 	failed := s.hold.failed
-	if failed == nil {
+	switch {
+	case failed == nil:
 		return nil
-	}
-	switch err := s.exec(ctx, "BEGIN"); {
-	case err == nil:
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !s.settings.profile.Errors.IsOpen(s.exec(ctx, "BEGIN")):
 		s.mustRollBack = &rolledBackTx{failed} // the application's ROLLBACK ends the new transaction
-	case !s.settings.profile.Errors.IsOpen(err):
-		return err
 	}
 	s.hold.failed = nil
 	return nil

@@ -101,6 +101,7 @@ func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 
 // PrepareFailed returns the application's error if preparing a form failed with err.
 func (s *Conn) PrepareFailed(ctx context.Context, query string, plan *rewrite.Plan, f Form, err error) error {
+	s.FollowRollback(err) // a deadlock of metadata locks
 	e := s.apart(Request{Query: query}, plan, false)
 	e.sent.Query = f.Text
 	err = e.outdated(err)
