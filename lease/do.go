@@ -40,19 +40,26 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 // savepoints. DDL and TRUNCATE end a transaction on MySQL and MariaDB.
 //
 // After a loss, the transaction is rolled back and the error is [sqlfence.ErrStale]. Without a response to COMMIT it is
-// [sqlfence.ErrUnknownOutcome].
+// [sqlfence.ErrUnknownOutcome]. After a COMMIT that succeeded Tx returns nil, even if the lease has ended meanwhile.
 func (m *Leases) Tx(
 	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, terms ...Term,
 ) error {
-	return m.Do(ctx, key, func(ctx context.Context) error {
+	committed := false
+	err := m.Do(ctx, key, func(ctx context.Context) error {
 		l, _ := FromContext(ctx)
-		return sqlfence.Retry(ctx, m.db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+		err := sqlfence.Retry(ctx, m.db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
 			if err := m.ledger.Hold(ctx, tx, l.Token()); err != nil {
 				return err
 			}
 			return f(ctx, tx)
 		})
+		committed = err == nil
+		return err
 	}, terms...)
+	if committed { // by the lock of Hold no other process had taken over
+		return nil
+	}
+	return err
 }
 
 // verdict returns the error of Do: err, the error of f, joined with loss, the loss of the lease or nil. If the loss,

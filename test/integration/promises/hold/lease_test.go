@@ -136,6 +136,37 @@ func TestLeaseTxIsCancelledByTheLoss(t *testing.T) {
 	})
 }
 
+// A reader delays the COMMIT until the lease has ended. The transaction is committed under the newest token, so Tx must
+// not report it as stale.
+func TestLeaseTxThatCommitsAfterTheLeasesEnd(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Networked() {
+			t.Skip("of SQLite's rollback journal")
+		}
+		dsn := strings.ReplaceAll(p.dsn, "WAL", "DELETE")
+		dsn = strings.Replace(dsn, ".db", "-journal.db", 1)
+		own := *p
+		own.plain = p.Raw(t, dsn)
+		own.exec(t, "CREATE TABLE things (id integer PRIMARY KEY, n integer NOT NULL)")
+		own.exec(t, "INSERT INTO things (id, n) VALUES (1, 0)")
+		db := own.plain
+		if isFenced(p) {
+			db = p.Fenced(t, dsn)
+		}
+		err := own.leases(t, db).Tx(t.Context(), "job", func(ctx context.Context, tx *sql.Tx) error {
+			reader := harness.Begin(t.Context(), t, own.plain, sql.LevelDefault)
+			if err := errors.Join(write(ctx, tx), reader.QueryRow("SELECT n FROM things").Scan(new(int))); err != nil {
+				return err
+			}
+			context.AfterFunc(ctx, func() { _ = reader.Rollback() })
+			return nil
+		}, lease.TTL(time.Second))
+		if err != nil || own.n(t) != 1 {
+			t.Errorf("%v; n = %d", err, own.n(t))
+		}
+	})
+}
+
 // If the response to an executed COMMIT is lost, the outcome is unknown, and the transaction isn't run again.
 func TestLeaseTxWithALostAnswer(t *testing.T) {
 	for name, open := range map[string]func(b harness.Base, t testing.TB, dsn string) *sql.DB{
