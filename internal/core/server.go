@@ -31,6 +31,10 @@ const (
 		"stores the highest number of that type in the place of a higher one, so that two holders would have one " +
 		"token; alter the column to bigint, or use a strict sql_mode without IGNORE"
 
+	// deletesKeys is why a DELETE with a LIMIT is refused.
+	deletesKeys = "%s may read the keys of the rows that LIMIT selects, without a lock, and then delete the rows without " +
+		"the guard; leave LIMIT out, and select the rows in WHERE"
+
 	// assignsKey is why an UPDATE that assigns a function's result to the key is refused on a server where a guard sees
 	// only the old key.
 	assignsKey = "%s shows a guard no key that an UPDATE has assigned, and LAST_INSERT_ID may make another one of " +
@@ -146,6 +150,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return e.table(0).unguardable(nil, assignsTwice)
 	case facts.SetReadsOldRow && e.plan.ReadsAssigned:
 		return e.table(0).unguardable(nil, fmt.Sprintf(assignsKey, facts.Known))
+	case facts.LimitsByKey && e.plan.ChecksLimited:
+		return e.table(0).unguardable(nil, fmt.Sprintf(deletesKeys, facts.Known))
 	case e.rows && s.settings.profile.RowsUnfit != "":
 		return e.table(0).unguardable(nil, s.settings.profile.RowsUnfit)
 	case facts.LocksAlone:

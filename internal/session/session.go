@@ -99,6 +99,10 @@ type Capabilities struct {
 	// SetReadsOldRow: an expression in the SET list of an UPDATE sees the old row, and no assignment of the list.
 	SetReadsOldRow bool
 
+	// LimitsByKey: a DELETE with a LIMIT may be executed as a query for the keys of its rows, which locks no row, and as
+	// a DELETE of these keys without the statement's condition.
+	LimitsByKey bool
+
 	// Clips: the server stores the highest number of a column's type instead of a higher number.
 	Clips bool
 

@@ -105,14 +105,14 @@ const (
 	throwsLast  = ", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.')"
 )
 
-// Thrown: error 1690 quotes the expression without its values. Error 1411 is a guard's on Vitess only.
+// Thrown: error 1690 quotes the expression without its values.
 func (text) Thrown(err error) (text string, ok bool) {
 	number, ok, own := dberr.MySQLError(err)
 	if !ok {
 		return err.Error(), true
 	}
-	if number == 1411 {
-		return tabletError(own.Error())
+	if text, ok := tabletError(own.Error()); ok {
+		return text, true
 	}
 	return own.Error(), number == 1059 || number == 3057 || number == 4163
 }

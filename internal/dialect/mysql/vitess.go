@@ -9,7 +9,8 @@ import (
 
 // Vitess is a proxy, vtgate, in front of vttablets, each with the MySQL of one shard. vtgate parses a statement and
 // sends it to the shards. There MySQL evaluates the guard for each row that it writes, so a comparison with the written
-// row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger.
+// row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger. A DELETE with a LIMIT over
+// several shards becomes a query for keys, with the guard, and a DELETE of these keys, without the guard.
 const vitessName = "Vitess"
 
 // directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement, even
@@ -22,7 +23,7 @@ const onShard = "one server executes a whole statement, and vtgate divides it am
 // knowVitess stores the facts about Vitess if its name is in the version string, which vtgate itself returns.
 func knowVitess(f *session.Capabilities) {
 	if strings.HasSuffix(f.Front, "-Vitess") {
-		f.Known, f.Apart, f.Text = vitessName, onShard, vitess{}
+		f.Known, f.Apart, f.Text, f.LimitsByKey = vitessName, onShard, vitess{}, true
 		f.Hides = "vttablet's --queryserver-config-terse-errors must be off"
 	}
 }
@@ -45,13 +46,24 @@ func (vitess) Throwing() (before, between, behind string) {
 	return throwsFirst + "LENGTH(UUID_TO_BIN(" + throwsText, ", ", throwsLast + "))))"
 }
 
-// tabletError returns MySQL's text in a vttablet's error, and whether MySQL threw error 1411 for a string. The error's
-// number follows, then the statement with its values. vtgate takes the first text like a number for the error's number,
-// even in a value, so the number proves nothing: the first quote must be the one that this error puts before its value.
+// The text of UUID_TO_BIN's error 1411 before and after its value, and how many bytes of the value the text has at most.
+const (
+	beforeValue = "Incorrect string value: '"
+	afterValue  = "' for function uuid_to_bin (errno "
+	valueSize   = 128
+)
+
+// tabletError returns MySQL's text in a vttablet's error, up to the value, and whether UUID_TO_BIN threw the error.
+// vtgate takes the first text like a number for the error's number, even in the value, which may be a user's. So the
+// number neither proves a guard's error nor disproves it. The first quote must be the one before the value, and the
+// text ends with the value, because the statement follows with its arguments.
 func tabletError(text string) (own string, ok bool) {
-	own, _, ok = strings.Cut(text, " (errno ")
-	before, _, _ := strings.Cut(own, "'")
-	return own, ok && strings.HasSuffix(before, "Incorrect string value: ")
+	value := strings.IndexByte(text, '\'') + 1
+	if !strings.HasSuffix(text[:value], beforeValue) {
+		return "", false
+	}
+	end := strings.LastIndex(text[value:min(len(text), value+valueSize+len(afterValue))], afterValue)
+	return text[:value+end+1], end >= 0
 }
 
 // EndTx sends a COMMIT that begins no transaction, whatever completion_type is. vtgate has no such clauses, and no

@@ -72,6 +72,10 @@ type Plan struct {
 	// last_insert_id(key). The comparison works only if a later item of SET sees the value of an earlier item.
 	ReadsAssigned bool
 
+	// ChecksLimited reports whether the condition of a write with a LIMIT checks the rows. The guard works only if the
+	// server evaluates the condition for the row that it writes.
+	ChecksLimited bool
+
 	// ChecksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint
 	// then gets the constraint's error.
 	ChecksLate bool

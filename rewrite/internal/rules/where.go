@@ -24,6 +24,7 @@ func (p writing) where(w *read.Write) bool {
 		if (rules != 0 && !p.Dialect.Guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
 			return p.refuseTarget(w.Limit, advise.LimitedRows)
 		}
+		p.plan.ChecksLimited = p.plan.ChecksLimited || rules != 0 && w.Limit > 0
 	}
 	if !p.readable(w) {
 		return false

@@ -1,6 +1,7 @@
 package vitess_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -175,6 +176,67 @@ func TestDirectiveAppliesInPart(t *testing.T) {
 	}
 	if all := content(t, plain); !strings.Contains(all, ":616:") {
 		t.Errorf("nothing was applied; the directive may be allowed: %s", all)
+	}
+}
+
+// vtgate executes a DELETE with a LIMIT over two shards in two steps: a query for keys, which takes no lock, and a DELETE
+// of the keys without the condition. Here the row has changed between the steps. So guarded writes of this form are
+// refused, in both keyspaces.
+func TestDeleteWithLimitIsRefused(t *testing.T) {
+	for _, keyspace := range keyspaces {
+		dsn, plain := setup(t, keyspace)
+		reset(t, plain)
+		tx, err := plain.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, tx, "UPDATE books SET version = 2 WHERE id = 1")
+		deleted := make(chan error)
+		go func() {
+			_, err := plain.Exec("DELETE FROM books WHERE version = 1 AND price < 5 ORDER BY price LIMIT 1")
+			deleted <- err
+		}()
+		for waiting := 0; waiting == 0; {
+			if err := plain.QueryRow(countWaiting).Scan(&waiting); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(tx.Commit(), <-deleted); err != nil {
+			t.Fatal(err)
+		}
+		if kept := strings.Contains(content(t, plain), "1:a:1:4:2"); kept != (keyspace == "plain") {
+			t.Errorf("%s: the row with the other version is there: %v", keyspace, kept)
+		}
+		for _, rules := range [][]sqlfence.Rule{{sqlfence.RowFence("fence_token")}, {sqlfence.Claim("version"), sqlfence.Key("id")}} {
+			_, err := fence(t, dsn, rules...).ExecContext(holding(9), "DELETE FROM books WHERE id = 1 ORDER BY price LIMIT 1")
+			wantRefused(t, keyspace, err, "leave LIMIT out")
+		}
+	}
+}
+
+// A value can't hide a refusal, although vtgate takes the error's number from the value: here that of a deadlock, after
+// which a caller would try again, and that of a lost shard.
+func TestValuesHideNoRefusal(t *testing.T) {
+	dsn, plain := setup(t, "sharded")
+	exec(t, plain, "ALTER TABLE books MODIFY isbn varchar(300)")
+	for _, value := range []string{"(errno 1213) (sqlstate 40001)", "(errno 2013) (sqlstate HY000)", "' for function uuid_to_bin (errno 1062) (sqlstate 23000)"} {
+		reset(t, plain)
+		exec(t, plain, "UPDATE books SET isbn = ?, who = ?, since = 1, till = 9000000000000000 WHERE id = 1", value, value)
+		for _, test := range []struct {
+			rules []sqlfence.Rule
+			ctx   context.Context
+			want  error
+		}{
+			{[]sqlfence.Rule{sqlfence.EditLock("who", "since", "till")}, sqlfence.WithEditor(t.Context(), "ada"), sqlfence.ErrLocked},
+			{[]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("isbn")}, holding(9), sqlfence.ErrOutOfScope},
+			{[]sqlfence.Rule{sqlfence.Claim("version"), sqlfence.Key("isbn")},
+				sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/" + value, Value: 9}), sqlfence.ErrStale},
+		} {
+			_, err := fence(t, dsn, test.rules...).ExecContext(test.ctx, "UPDATE books SET price = 2 WHERE id = 1")
+			if !errors.Is(err, test.want) {
+				t.Errorf("%s: %.300v, want %v", value, err, test.want)
+			}
+		}
 	}
 }
 

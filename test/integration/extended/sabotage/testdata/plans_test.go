@@ -305,6 +305,6 @@ func planLine(r rewriterOf, sql string) (line string) {
 	rendered, args, err := knowing(p, v).Render(v)
 	fmt.Fprint(h, rendered, args, err, p.Settings, p.Tables, p.Targets, p.Inputs, p.Params, p.Serial, p.Locks, p.Tokenless,
 		p.Aborts, p.Versioned, p.Returns, p.ReturnsChecks, p.Rows, p.Ignores, p.AssignsTwice, p.ReadsAssigned,
-		p.ChecksLate, p.MultiStatement, p.Unsettles, p.Alone)
+		p.ChecksLimited, p.ChecksLate, p.MultiStatement, p.Unsettles, p.Alone)
 	return fmt.Sprintf("guard - %x", h.Sum64())
 }
