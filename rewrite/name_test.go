@@ -58,6 +58,38 @@ func TestSchemasOfNamesAreCompared(t *testing.T) {
 	}
 }
 
+// TestTargetsMeanTheirSchema checks that on MySQL a name as `shop:-80@replica` in the schema's place, which Vitess takes
+// for the schema shop, means the tables that are registered with that schema. A database may also have such a name.
+func TestTargetsMeanTheirSchema(t *testing.T) {
+	r, err := New(databases.MySQL, []Table{{Schema: "shop", Name: "books", FenceColumn: "f"}, {Schema: "a@b", Name: "books", FenceColumn: "g"},
+		{Schema: "store", Name: "*", Pattern: true, FenceColumn: "f"}, {Schema: "store", Name: "pens", Exempt: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		"UPDATE `shop:-80`.books SET x = 1":                      0,
+		"UPDATE `Shop@primary`.`books` SET x = 1":                0,
+		"UPDATE `shop:80-@replica`.books AS b SET x = 1":         0,
+		"DELETE FROM `shop:-80`.books WHERE id = 1":              0,
+		"INSERT INTO `shop@primary`.books (x) VALUES (1)":        0,
+		"DELETE b FROM `shop:-80`.books b JOIN pens p WHERE 1=1": 0,
+		"UPDATE `a@b`.books SET x = 1":                           1,
+		"UPDATE `store:-80`.books SET x = 1":                     2,
+		"UPDATE `store:-80`.pens SET x = 1":                      -1,
+		"UPDATE `shopping:-80`.books SET x = 1":                  -1,
+		"UPDATE `:shop`.books SET x = 1":                         -1,
+	} {
+		p := r.Plan(query)
+		if got := p.Verdict == guard.Pass; got != (want < 0) || p.Verdict == guard.Refuse || want >= 0 && want < 2 && !slices.Equal(p.Tables, []int{want}) {
+			t.Errorf("%s: %v of the tables %d, want %d: %v", query, p.Verdict, p.Tables, want, p.Refusal)
+		}
+	}
+	r, err = New(databases.Postgres, []Table{{Schema: "shop", Name: "books", FenceColumn: "f"}})
+	if err != nil || r.Plan(`UPDATE "shop@b".books SET x = 1`).Verdict != guard.Pass {
+		t.Errorf("on PostgreSQL a schema is taken for another one: %v", err)
+	}
+}
+
 // TestNamesAreFound checks that the first scan of a text finds a name in every spelling.
 func TestNamesAreFound(t *testing.T) {
 	for _, tt := range []struct {

@@ -50,3 +50,30 @@ func TestDeleteWithLimitIsRefusedOnVitess(t *testing.T) {
 		}
 	}
 }
+
+// Behind vtgate the catalogue has the names of MySQL's databases, not of keyspaces. So a view in the table's place is
+// found by its name alone.
+func TestViewInAnyKeyspaceIsFoundOnVitess(t *testing.T) {
+	for front, want := range map[string]error{"8.4.0": nil, "8.4.6-Vitess": sqlfence.ErrUnguardable} {
+		db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Response, error) {
+			switch {
+			case strings.HasPrefix(c.Query, "SELECT @@version"):
+				return fakedb.Response{Rows: [][]any{{front, ""}}}, nil
+			case strings.Contains(c.Query, "'VIEW'"):
+				return fakedb.Response{Rows: [][]any{{"view", "vt_main_0", "books", "1"}}}, nil
+			}
+			return fakedb.Response{Affected: 1}, nil
+		}), sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 5})
+		if _, err := db.ExecContext(ctx, "UPDATE main.books SET price = 1"); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", front, err, want)
+		}
+		if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("%s, without a schema: %v, want a refusal", front, err)
+		}
+	}
+}

@@ -18,6 +18,7 @@ func (n *Names) Any() bool { return n.All || len(n.List) > 0 }
 type View struct {
 	Schema, Name string
 	Visible      bool // the session found the view by its name without a schema
+	Aliased      bool // statements use another name for the schema
 }
 
 // InPlace returns the view that a statement writes to, or may write to, by a table's name; nil if there is no such
@@ -28,7 +29,7 @@ func (s *Session) InPlace(schema, name, query string) *View {
 		v := &s.Views[i]
 		switch {
 		case !strings.EqualFold(v.Name, name):
-		case strings.EqualFold(v.Schema, schema), schema == "" &&
+		case v.Aliased, strings.EqualFold(v.Schema, schema), schema == "" &&
 			(v.Visible || s.schemaChanged || s.mayChangeSchema(query)):
 			return v
 		}

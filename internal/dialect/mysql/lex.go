@@ -49,6 +49,7 @@ var Lex = lex.NewRules(lex.Rules{
 	FoldsQuoted:    fact.Yes,
 	DigitNames:     fact.Yes,
 	Catalogs:       fact.No,
+	Targets:        fact.Yes, // Vitess
 
 	Variables:     fact.No,
 	QuestionMarks: fact.Yes,

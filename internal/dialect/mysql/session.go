@@ -186,7 +186,8 @@ func readRow(w *session.Wanted, row []string) {
 		readModes(f, strings.Split(value, ","))
 	case viewFact:
 		if len(row) == 4 {
-			f.Views = append(f.Views, session.View{Schema: row[1], Name: row[2], Visible: row[3] == "1"})
+			f.Views = append(f.Views, session.View{Schema: row[1], Name: row[2], Visible: row[3] == "1",
+				Aliased: f.Known == vitessName})
 		}
 	case sealFact:
 		if i, err := strconv.Atoi(value); err == nil {

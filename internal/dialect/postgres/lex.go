@@ -33,6 +33,7 @@ var Lex = lex.NewRules(lex.Rules{
 	FoldsQuoted:    fact.No,
 	DigitNames:     fact.No,
 	Catalogs:       fact.Yes,
+	Targets:        fact.No,
 	MaxName:        63,
 
 	Variables:     fact.No,

@@ -30,6 +30,7 @@ var Lex = lex.NewRules(lex.Rules{
 	FoldsQuoted:    fact.No,
 	DigitNames:     fact.No,
 	Catalogs:       fact.No,
+	Targets:        fact.No,
 
 	Variables:     fact.Yes,
 	QuestionMarks: fact.No,

@@ -36,6 +36,7 @@ type Rules struct {
 	FoldsQuoted    fact.Fact // quoted names are folded like other names
 	DigitNames     fact.Fact // a name may begin with a digit
 	Catalogs       fact.Fact // the name of a database may precede the schema's name
+	Targets        fact.Fact // a shard and a type may follow the schema's name inside its quotes: "schema:shard@type"
 	MaxName        int       // maximum number of bytes of a name; further bytes are ignored; 0 means no maximum
 
 	Variables     fact.Fact // ?, ?1, :a, @a, $a and #a are placeholders

@@ -20,6 +20,8 @@ type index struct {
 	patterns []int                  // indexes of the registrations with a pattern, such as shop.*
 	exempt   map[schemaAndName]bool // tables with the rule Exempt, which no pattern covers
 
+	targets bool // a schema's name may be a target: see [lex.Rules.Targets]
+
 	ledger, locks bool // some table has the rule Ledger, or EditLock
 }
 
@@ -75,7 +77,18 @@ func (x *index) covering(schema, name string) int {
 			pattern = i
 		}
 	}
+	if of := x.targeted(schema); pattern < 0 && of != schema {
+		return x.covering(of, name)
+	}
 	return pattern
+}
+
+// targeted returns the schema of a target.
+func (x *index) targeted(schema string) string {
+	if end := strings.IndexAny(schema, ":@"); end > 0 && x.targets {
+		return schema[:end]
+	}
+	return schema
 }
 
 // isAmbiguous reports whether a normalised name without a schema may mean tables of several registrations, so that
@@ -135,6 +148,9 @@ func (x *index) find(schema, name string) int {
 	}
 	if i, ok = x.exact[schemaAndName{schema, name}]; ok {
 		return i
+	}
+	if of := x.targeted(schema); of != schema {
+		return x.find(of, name)
 	}
 	return -1
 }

@@ -30,6 +30,7 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 	index := newIndex(tables)
 	switch {
 	case err == nil:
+		index.targets = says.Grammar.Lex.Targets.Is()
 		err = checkTables(tables, index)
 	case len(tables) == 0:
 		err = nil

@@ -293,3 +293,25 @@ func TestTerseErrorsAreRefused(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A table registered with its keyspace is found in a statement that addresses one shard or a type of tablets. A view in
+// the table's place is found with and without the keyspace.
+func TestNamesWithKeyspaceAreFound(t *testing.T) {
+	dsn, plain := setup(t, "sharded")
+	reset(t, plain)
+	db, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("sharded.books", sqlfence.RowFence("fence_token")))
+	harness.CloseAtEnd(t, db, err)
+	for _, keyspace := range []string{"sharded", "`sharded:-80`", "`sharded@primary`"} {
+		if _, err := db.ExecContext(t.Context(), "UPDATE "+keyspace+".books SET price = 666 WHERE id = 1"); !errors.Is(err, sqlfence.ErrNoFence) {
+			t.Errorf("%s: %.300v, want ErrNoFence", keyspace, err)
+		}
+	}
+	dsn, plain = setup(t, "plain")
+	exec(t, plain, "CREATE OR REPLACE VIEW shelf AS SELECT id, price, version AS fence_token FROM books")
+	views, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("shelf", sqlfence.RowFence("fence_token")))
+	harness.CloseAtEnd(t, views, err)
+	for _, name := range []string{"shelf", "plain.shelf"} {
+		_, err := views.ExecContext(sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "shelf", Value: 5}), "UPDATE "+name+" SET price = 2 WHERE id = 1")
+		wantRefused(t, name, err, "the view")
+	}
+}
