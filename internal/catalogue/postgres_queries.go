@@ -174,6 +174,8 @@ const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 		WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indnkeyatts = 1
 	AND i.indpred IS NULL AND a.attname = 'name')
 		THEN 'its column name is not unique'
+	WHEN pg_catalog.row_security_active(c.oid)
+		THEN 'its row-level security applies to this role, and PostgreSQL may then not evaluate a guard'
 	ELSE '' END
 FROM pg_catalog.pg_class AS c WHERE c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'unkept',

@@ -56,7 +56,8 @@ func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
 		Name: "function " + sqltext.LedgerFunction + " of table " + t.SQL,
 		SQL:  sqltext.Place(d, schema, facts.CreateLedgerFunction),
 		Remedy: "call Setup of package tokens, or run its LedgerFunction, as the owner of the table; if that was " +
-			"done, the session's role needs USAGE on the table's schema and EXECUTE on the function",
+			"done, the session's role needs USAGE on the table's schema and EXECUTE on the function, and row-level " +
+			"security of the table must not apply to the role",
 	}
 }
 

@@ -88,8 +88,10 @@ func asCreated(p, volatility, body, settings string) string {
 }
 
 // FindLedgerFunction is a query for the schema of the function if a guard can call it: the functions belong to the
-// ledger that the search path leads to; they and the triggers are as [CreateLedgerFunction] creates them; and
-// the session's role may use the schema and execute the functions.
+// ledger that the search path leads to; they and the triggers are as [CreateLedgerFunction] creates them;
+// the session's role may use the schema and execute the functions; and no row-level security of the ledger applies to
+// the role. If no policy lets the role update the ledger, PostgreSQL 17 doesn't evaluate the condition of the guard's
+// UPDATE.
 var FindLedgerFunction = Qualified(`SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -100,7 +102,7 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkin
 	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` +
 	LedgerTriggerAsCreated + `) = 3
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
-	AND pg_catalog.has_function_privilege(q.oid, 'EXECUTE')`)
+	AND pg_catalog.has_function_privilege(q.oid, 'EXECUTE') AND NOT pg_catalog.row_security_active(c.oid)`)
 
 // issuers records who issued a token. An inserted row gets the values from column defaults, which cost less than a
 // trigger, because Issue inserts even if the name exists. The trigger doesn't fire under session_replication_role =

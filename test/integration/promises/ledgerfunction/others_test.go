@@ -331,6 +331,35 @@ func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 	})
 }
 
+// If row-level security of the ledger applies to a role, guards of this role don't call the function. Without a policy
+// for UPDATE, PostgreSQL 17 wouldn't evaluate the guard, and the stale write would succeed.
+func TestFunctionUnderRowLevelSecurityIsNotUsed(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		for _, policy := range []string{
+			"SELECT 1",
+			"CREATE POLICY p ON fencing_tokens FOR SELECT USING (true)",
+			"CREATE POLICY p ON fencing_tokens USING (false)",
+			"CREATE POLICY p ON fencing_tokens USING (name <> 'books')",
+		} {
+			t.Run(policy, func(t *testing.T) {
+				sh, _, _ := installed(t, b)
+				sh.Exec(t, "ALTER TABLE fencing_tokens ENABLE ROW LEVEL SECURITY")
+				sh.Exec(t, policy)
+				owner := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()))
+				write(t, owner, 8, nil)
+				write(t, owner, 7, sqlfence.ErrStale)
+				db := asRole(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
+				for _, token := range []int64{7, 8, 9} {
+					write(t, db, token, sqlfence.ErrNotSetUp)
+				}
+				if found := findings(t, db); b.Name != "fencepgx" && !strings.Contains(strings.Join(found, "\n"), "row-level security") {
+					t.Errorf("verify.Check found %q, want the row-level security", found)
+				}
+			})
+		}
+	})
+}
+
 // LedgerFunction's statement fails on tables for which the function wouldn't answer as the guard's query does.
 func TestFunctionIsNotInstalledFor(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
