@@ -56,9 +56,10 @@ BEGIN
 			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', wanted), 0)) IS NOT NULL
 		AND pg_catalog.pg_advisory_xact_lock_shared(
 			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
-		-- Behind the locks, this query has a snapshot of its own. What a child has, no trigger guards.
-		SELECT COALESCE(t.token, 0) INTO held FROM ONLY %1$I.fencing_tokens AS t
-		WHERE t.name OPERATOR(pg_catalog.=) wanted AND %1$I.sqlfence_turns_v1();
+		-- Behind the locks, this query has a snapshot of its own. What a child has, no trigger guards. A second row of
+		-- the name, where the unique index is gone, is an error.
+		SELECT (SELECT COALESCE(t.token, 0) FROM ONLY %1$I.fencing_tokens AS t
+			WHERE t.name OPERATOR(pg_catalog.=) wanted AND %1$I.sqlfence_turns_v1()) INTO held;
 	END IF;
 	IF held IS NULL THEN -- raising the token takes no turn, or the name has no row
 		PERFORM pg_catalog.pg_advisory_xact_lock_shared(

@@ -40,7 +40,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 		{"no trigger of everybody", "g.tgenabled = 'A') THEN\n\t\t\tEXECUTE", "g.tgenabled <> 'D') THEN\n\t\t\tEXECUTE", "ledgerfunction", map[string][]string{
 			"TestFunctionIsRequired": postgres,
 		}},
-		{"no look for the trigger", "AND %1$I.sqlfence_turns_v1();", ";", "ledgerfunction", map[string][]string{
+		{"no look for the trigger", " AND %1$I.sqlfence_turns_v1()", "", "ledgerfunction", map[string][]string{
 			"TestFunctionHoldsOffOthers":             postgres,
 			"TestFunctionIsPlannedByTheTriggerState": postgres,
 		}},

@@ -331,6 +331,27 @@ func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 	})
 }
 
+// If the ledger's unique index is gone, and a name has two rows, a write with the lower token fails.
+func TestFunctionWithoutTheUniqueIndex(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		write(t, db, 8, nil)
+		sh.Exec(t, "ALTER TABLE fencing_tokens DROP CONSTRAINT fencing_tokens_pkey")
+		sh.Exec(t, "INSERT INTO fencing_tokens VALUES ('books', 9)")
+		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+			tx := harness.Begin(harness.Holding(t, 8), t, db, level)
+			// This statement has no place for the check before the first row, which would find the higher token.
+			_, err := tx.ExecContext(harness.Holding(t, 8), "INSERT INTO books (isbn, id) VALUES ($1, $2), ($3, $4)", "a", 11, "b", 12)
+			if err == nil {
+				t.Errorf("%v: a write with the lower token succeeded", level)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // If row-level security of the ledger applies to a role, guards of this role don't call the function. Without a policy
 // for UPDATE, PostgreSQL 17 wouldn't evaluate the guard, and the stale write would succeed.
 func TestFunctionUnderRowLevelSecurityIsNotUsed(t *testing.T) {
