@@ -32,8 +32,8 @@ const (
 		"token; alter the column to bigint, or use a strict sql_mode without IGNORE"
 
 	// deletesKeys is why a DELETE with a LIMIT is refused.
-	deletesKeys = "%s may read the keys of the rows that LIMIT selects, without a lock, and then delete the rows without " +
-		"the guard; leave LIMIT out, and select the rows in WHERE"
+	deletesKeys = "%s may read the keys of the rows that LIMIT selects, without a lock, and then delete the rows " +
+		"without the guard; leave LIMIT out, and select the rows in WHERE"
 
 	// assignsKey is why an UPDATE that assigns a function's result to the key is refused on a server where a guard sees
 	// only the old key.

@@ -53,8 +53,8 @@ type Dialect struct {
 	// LedgerTail writes a clause after the query of an INSERT that checks the ledger before the query's first row.
 	LedgerTail func(w Writer)
 
-	// LockLedger and LockClaims write a query that compares a token with the ledger, or the tokens with claims, and locks
-	// the rows. They are nil without [sqltext.Capabilities].LocksFirst.
+	// LockLedger and LockClaims write a query that compares a token with the ledger, or the tokens with claims, and
+	// locks the rows. They are nil without [sqltext.Capabilities].LocksFirst.
 	LockLedger func(w Writer, token int)
 	LockClaims func(w Writer)
 

@@ -71,8 +71,8 @@ type Dialect struct {
 	Version     string
 	ReadVersion func(f *Capabilities, row []string)
 
-	// OpenTx is a query that returns 1 if a transaction is open, else 0, on a server with Capabilities.LocksAlone. BeginTx
-	// begins a transaction there in which a row lock makes others wait.
+	// OpenTx is a query that returns 1 if a transaction is open, else 0, on a server with Capabilities.LocksAlone.
+	// BeginTx begins a transaction there in which a row lock makes others wait.
 	OpenTx, BeginTx string
 
 	// Standby is a boolean SQL expression that is true on a server that takes no writes and may lag behind the primary.

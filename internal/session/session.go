@@ -73,9 +73,9 @@ type Capabilities struct {
 	// row. Else it is the condition for such blocking, and why the server doesn't meet the condition.
 	Apart string
 
-	// LocksAlone: only a transaction keeps a row lock, every row lock is exclusive, and all reads of a locking query see
-	// the newest rows. A guard reads the rows of other tables once, before the statement waits for a lock. So a separate
-	// query must lock these rows first.
+	// LocksAlone: only a transaction keeps a row lock, every row lock is exclusive, and all reads of a locking query
+	// see the newest rows. A guard reads the rows of other tables once, before the statement waits for a lock. So a
+	// separate query must lock these rows first.
 	LocksAlone bool
 
 	// Leaks: if a transaction continues after a failed statement on a table with triggers, its COMMIT sends the
@@ -99,8 +99,8 @@ type Capabilities struct {
 	// SetReadsOldRow: an expression in the SET list of an UPDATE sees the old row, and no assignment of the list.
 	SetReadsOldRow bool
 
-	// LimitsByKey: a DELETE with a LIMIT may be executed as a query for the keys of its rows, which locks no row, and as
-	// a DELETE of these keys without the statement's condition.
+	// LimitsByKey: a DELETE with a LIMIT may be executed as a query for the keys of its rows, which locks no row, and
+	// as a DELETE of these keys without the statement's condition.
 	LimitsByKey bool
 
 	// Clips: the server stores the highest number of a column's type instead of a higher number.

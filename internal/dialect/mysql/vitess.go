@@ -9,8 +9,8 @@ import (
 
 // Vitess is a proxy, vtgate, in front of vttablets, each with the MySQL of one shard. vtgate parses a statement and
 // sends it to the shards. There MySQL evaluates the guard for each row that it writes, so a comparison with the written
-// row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger. A DELETE with a LIMIT over
-// several shards becomes a query for keys, with the guard, and a DELETE of these keys, without the guard.
+// row holds. The ledger may be in another shard than the row, so a guard can't lock the ledger. A DELETE with a LIMIT
+// over several shards becomes a query for keys, with the guard, and a DELETE of these keys, without the guard.
 const vitessName = "Vitess"
 
 // directive begins a comment for vtgate. With MULTI_SHARD_AUTOCOMMIT each shard commits its part of a statement, even

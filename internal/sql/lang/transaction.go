@@ -17,7 +17,7 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	}
 	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
 		switch at := s.Lo; {
-		case t.Word(at, "create") && (beginsAtomic(&t, s) || beginsTrigger(&t, s)), // its semicolons and END are the body's
+		case t.Word(at, "create") && (beginsAtomic(&t, s) || beginsTrigger(&t, s)), // with semicolons and END in a body
 			g.Blocks.Is() && (t.Word(at, "xa") || t.Word(at, "set") && setsAutocommit(&t, s)):
 			return true
 		case t.Word(at, "begin", "start"):
