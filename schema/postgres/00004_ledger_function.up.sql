@@ -29,13 +29,18 @@ BEGIN
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
 
-	-- The session evaluates this function when it plans a query of the ledger, because it is declared immutable. A plan
-	-- is made anew after a change of its tables' triggers, as it is for the trigger itself.
+	-- The session evaluates this function when it plans a query or a guard of the ledger, because it is declared
+	-- immutable. A plan is made anew after a change of its tables' triggers, as it is for the trigger itself, of their
+	-- row-level security, and of the role that this applies to.
 	EXECUTE pg_catalog.format($create$
 CREATE OR REPLACE FUNCTION %1$I.sqlfence_turns_v1()
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL UNSAFE SECURITY INVOKER
 AS $function$
 BEGIN
+	IF pg_catalog.row_security_active(%2$L::pg_catalog.regclass) THEN
+		RAISE EXCEPTION 'sqlfence: row-level security of fencing_tokens applies to this role, so that a guard may not be evaluated: disable it, or give the role BYPASSRLS'
+			USING ERRCODE = 'object_not_in_prerequisite_state';
+	END IF;
 	RETURN EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid OPERATOR(pg_catalog.=) %2$L::pg_catalog.regclass
 		AND g.tgname OPERATOR(pg_catalog.=) 'sqlfence_turn_v1' AND g.tgenabled OPERATOR(pg_catalog.=) 'A');
 END

@@ -69,6 +69,8 @@ func (w *writer) checkBefore() {
 //
 // The check is true or throws an error. It stands, negated, in the condition of an UPDATE of the ledger's row, so the
 // UPDATE changes nothing; if the check were false nevertheless, the UPDATE would throw an error for a division by zero.
+// If the role's row-level security hides all rows, PostgreSQL 17 doesn't evaluate the condition; so SET calls
+// [sqltext.LedgerTurns], which fails then, while PostgreSQL plans the statement.
 // A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. Without ClaimOf the
 // check calls [sqltext.LedgerFunction]. This function locks the name until the transaction ends, so that no newer token
 // is issued, and then reads the newest token: by a query with a new snapshot or, above READ COMMITTED, FOR SHARE, which
@@ -146,7 +148,11 @@ func (w *writer) checkedTable(token int) {
 	if !w.rules.ClaimsOther() {
 		w.write(w.Dialect.Ledger, " SET token = token")
 		w.operator("/")
-		w.write("0 WHERE ")
+		w.write("CASE WHEN ")
+		if home := w.Dialect.functionSchema; home != "" {
+			w.write(home, ".")
+		}
+		w.write(sqltext.LedgerTurns, "() THEN 0 ELSE 0 END WHERE ")
 		w.same("name", token, fieldName)
 		w.write(" AND ")
 		return

@@ -166,10 +166,7 @@ func TestFunctionThatIsCalledByTheFunction(t *testing.T) {
 // asRole limits db to one connection, with a role that has only a writer's privileges, and returns db.
 func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 	t.Helper()
-	var schema string
-	if err := sh.Plain.QueryRow("SELECT current_schema()").Scan(&schema); err != nil {
-		t.Fatal(err)
-	}
+	schema := schemaOf(t, sh)
 	role := schema + "_role"
 	for _, query := range []string{
 		"CREATE ROLE " + role, "GRANT USAGE ON SCHEMA " + schema + " TO " + role,
@@ -184,8 +181,14 @@ func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 			}
 		}
 	})
+	return again(t, sh, db)
+}
+
+// again gives another pool the role of asRole.
+func again(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
+	t.Helper()
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec("SET ROLE " + role); err != nil {
+	if _, err := db.Exec("SET ROLE " + schemaOf(t, sh) + "_role"); err != nil {
 		t.Fatal(err)
 	}
 	return db

@@ -352,8 +352,8 @@ func TestFunctionWithoutTheUniqueIndex(t *testing.T) {
 	})
 }
 
-// If row-level security of the ledger applies to a role, guards of this role don't call the function. Without a policy
-// for UPDATE, PostgreSQL 17 wouldn't evaluate the guard, and the stale write would succeed.
+// If row-level security of the ledger applies to a role, this role can't write, also in a pool that was opened before.
+// Without a policy for UPDATE, PostgreSQL 17 wouldn't evaluate the guard's condition, and the stale write would succeed.
 func TestFunctionUnderRowLevelSecurityIsNotUsed(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, policy := range []string{
@@ -364,12 +364,22 @@ func TestFunctionUnderRowLevelSecurityIsNotUsed(t *testing.T) {
 		} {
 			t.Run(policy, func(t *testing.T) {
 				sh, _, _ := installed(t, b)
+				early := asRole(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
+				write(t, early, 8, nil)
 				sh.Exec(t, "ALTER TABLE fencing_tokens ENABLE ROW LEVEL SECURITY")
 				sh.Exec(t, policy)
+				for _, token := range []int64{7, 8, 9} {
+					for range 2 {
+						_, err := early.ExecContext(harness.Holding(t, token), "UPDATE books SET price = price + 1")
+						if err == nil {
+							t.Errorf("token %d of an open pool: the write succeeded", token)
+						}
+					}
+				}
 				owner := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()))
 				write(t, owner, 8, nil)
 				write(t, owner, 7, sqlfence.ErrStale)
-				db := asRole(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
+				db := again(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
 				for _, token := range []int64{7, 8, 9} {
 					write(t, db, token, sqlfence.ErrNotSetUp)
 				}
