@@ -25,7 +25,8 @@ import (
 )
 
 // A Tx is an open transaction: a [*sql.Tx], a [*sql.Conn] on which a transaction was begun, or the transaction of a
-// library, such as sqlx, bun or gorm's ConnPool. Its database may be fenced or not.
+// library, such as sqlx, bun or gorm's ConnPool. Its database may be fenced or not. A Tx must pass on the context,
+// because a fenced database reads from the context that a statement belongs to Hold.
 type Tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)

@@ -119,6 +119,7 @@ func TestMySQLCodes(t *testing.T) {
 		{1213, "40001", SerializationFailure, true, true, false, true, false, false},
 		{1020, "HY000", SerializationFailure, true, true, false, true, false, false},
 		{1206, "HY000", SerializationFailure, true, true, false, true, false, false},
+		{8147, "HY000", SerializationFailure, true, true, false, true, false, false},
 		{1205, "HY000", lockNotAvailable, false, false, false, true, false, false},
 		{1040, "08004", "53300", false, false, false, true, false, false},
 		{1047, "08S01", "57P03", false, false, false, true, true, false},

@@ -26,6 +26,9 @@ var mysqlStates = map[uint16]string{
 	8002: SerializationFailure, // HY000: the same, of a row that was read by FOR UPDATE
 	8022: SerializationFailure, // HY000: TiDB: an error of its storage at COMMIT, which was undone
 	8028: SerializationFailure, // HY000: TiDB: a table was altered since the transaction began
+	// HY000: TiDB: an error of a delayed uniqueness check (tidb_constraint_check_in_place_pessimistic = OFF); the
+	// transaction was rolled back
+	8147: SerializationFailure,
 
 	1040: "53300",                                              // 08004: too many connections
 	1203: "53300",                                              // 42000: of this user
