@@ -228,6 +228,9 @@ func (s *Store) hold(ctx context.Context, tx Tx, table string, count int,
 		}
 	}
 	if err == nil {
+		err = ctx.Err() // as the context ends, a driver may skip a statement without an error
+	}
+	if err == nil {
 		h.Succeeded.Store(true)
 		return "", 0, 0, nil
 	}

@@ -104,6 +104,35 @@ func TestHoldOutsideOfATransactionIsInvalid(t *testing.T) {
 	})
 }
 
+// An endingTx ends the context of each statement, and returns no error, as glebarez's driver may do for a statement that
+// it hasn't executed.
+type endingTx struct {
+	*sql.Tx
+	cancel context.CancelFunc
+}
+
+func (tx endingTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	defer tx.cancel()
+	return tx.Tx.ExecContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func (tx endingTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	defer tx.cancel()
+	return tx.Tx.QueryContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func TestG13HoldReturnsTheErrorOfAnEndedContext(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		now := p.issue(t, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+		if err := p.store.Hold(ctx, endingTx{tx, cancel}, now...); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 var things = tokens.Claim{Table: "things", Key: "id", Column: "attempt"}
 
 func TestHoldClaimComparesTheRow(t *testing.T) {
