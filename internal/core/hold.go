@@ -123,9 +123,8 @@ func (e *Execution) endsHold(ctx context.Context) error {
 	return err
 }
 
-// stillOpen checks whether an earlier error has rolled the held transaction back. It sends BEGIN, which fails in an
-// open transaction. After any other response the transaction must roll back: a driver may return the context's error
-// for a BEGIN that was executed.
+// stillOpen checks by BEGIN, which fails in an open transaction, whether an earlier error has rolled the held one back.
+// In doubt the transaction must roll back: a driver may return the context's error for an executed BEGIN.
 func (s *Conn) stillOpen(ctx context.Context) error {
 	failed := s.hold.failed
 	switch {

@@ -17,7 +17,8 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	}
 	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
 		switch at := s.Lo; {
-		case t.Word(at, "create") && (beginsAtomic(&t, s) || beginsTrigger(&t, s)), // with semicolons and END in a body
+		case t.Word(at, "create") && (beginsAtomic(&t, s) || s.Hi-at > 2 && // its semicolons and END are the body's
+			(t.Word(at+1, "trigger") || t.Word(at+2, "trigger"))),
 			g.Blocks.Is() && (t.Word(at, "xa") || t.Word(at, "set") && setsAutocommit(&t, s)):
 			return true
 		case t.Word(at, "begin", "start"):
@@ -39,10 +40,9 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 //	ROLLBACK [WORK | TRANSACTION [name]] [TO ...]
 func afterTo(t *lex.Scanned, at int32) int32 {
 	if at++; t.Word(at, "work", "transaction") {
-		at++
-	}
-	if next := at + 1; t.Tokens[at].Kind != lex.End && !t.Word(at, "to") && t.Word(next, "to") { // a name in SQLite
-		at = next
+		if at++; t.Tokens[at].Kind != lex.End && t.Word(at+1, "to") { // SQLite allows a name
+			at++
+		}
 	}
 	if t.Word(at, "to") {
 		return at + 1
@@ -126,18 +126,6 @@ func setsAutocommit(t *lex.Scanned, s lex.Range) bool {
 func beginsAtomic(t *lex.Scanned, s lex.Range) bool {
 	for i := s.Lo + 1; i+1 < s.Hi; i++ {
 		if t.Word(i, "begin") && t.Word(i+1, "atomic") {
-			return true
-		}
-	}
-	return false
-}
-
-// beginsTrigger reports whether a CREATE statement contains TRIGGER and BEGIN, which begins the body of a trigger.
-func beginsTrigger(t *lex.Scanned, s lex.Range) bool {
-	trigger := false
-	for i := s.Lo + 1; i < s.Hi; i++ {
-		trigger = trigger || t.Word(i, "trigger")
-		if trigger && t.Word(i, "begin") {
 			return true
 		}
 	}
