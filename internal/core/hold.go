@@ -1,7 +1,9 @@
 package core
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,7 +19,7 @@ type hold struct {
 	saved []string // names of the open savepoints, the oldest first
 	under int      // number of the open savepoints that were set before the last Hold
 
-	failed error // the last error that may have rolled the transaction back, until stillOpen has asked
+	failed error // the last error that may have rolled the transaction back; nil if none is known
 }
 
 // noteHold records that the transaction's last Hold has succeeded.
@@ -95,7 +97,10 @@ func (s *Conn) endHold() {
 
 // FollowsRows reports whether an error among a query's rows may have ended a transaction with guarded statements, or
 // with a Hold, so that later statements commit automatically.
-func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Errors.CommitsAfter.Is() }
+func (s *Conn) FollowsRows() bool {
+	errs := s.settings.profile.Errors
+	return s.guardedTx && errs.CommitsAfter.Is() && !errs.HidesRollback.Is()
+}
 
 // endsHold refuses a statement that may silently end a transaction with a Hold. If the transaction must be rolled back,
 // endsHold refuses each statement but ROLLBACK, because another statement may commit.
@@ -123,21 +128,23 @@ func (e *Execution) endsHold(ctx context.Context) error {
 	return err
 }
 
-// stillOpen checks by BEGIN, which fails in an open transaction, whether an earlier error has rolled the held one back.
-// In doubt the transaction must roll back: a driver may return the context's error for an executed BEGIN.
+// stillOpen checks by BEGIN, which fails in an open transaction, whether the held one is still open, on a database where
+// an error may have rolled it back unseen: even one of rows that nobody has read. In doubt the transaction must roll
+// back: a driver may return the context's error for an executed BEGIN.
 func (s *Conn) stillOpen(ctx context.Context) error {
-	failed := s.hold.failed
+	errs := s.settings.profile.Errors
 	switch {
-	case failed == nil:
+	case !errs.HidesRollback.Is() || s.mustRollBack != nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !s.settings.profile.Errors.IsOpen(s.exec(ctx, "BEGIN")):
-		s.mustRollBack = &rolledBackTx{failed} // the application's ROLLBACK ends the new transaction
+	case !errs.IsOpen(s.exec(ctx, "BEGIN")):
+		s.mustRollBack = &rolledBackTx{cmp.Or(s.hold.failed, errUnseen)} // the application's ROLLBACK ends the new one
 	}
-	s.hold.failed = nil
 	return nil
 }
+
+var errUnseen = errors.New("an error that the driver hasn't returned yet")
 
 // endsAlone is why a string with several statements is refused if one of them sets or ends a savepoint, or ends the
 // transaction. If a statement of the string fails, the statements after it weren't executed.

@@ -139,7 +139,7 @@ func (e *Execution) changedTerm(before, now Token) error {
 
 // FollowRollback checks whether err means that the server has rolled back the transaction, and would commit each later
 // statement separately. If so, later guarded statements, and the COMMIT of earlier ones, are refused. If err doesn't
-// show it, stillOpen asks before the next statement of a held transaction.
+// show it, stillOpen asks before each statement of a held transaction.
 func (s *Conn) FollowRollback(err error) {
 	switch errs := s.settings.profile.Errors; {
 	case err == nil || !s.inTx || !errs.CommitsAfter.Is():

@@ -286,3 +286,54 @@ func fails(t *testing.T, tx tokens.Tx, query string) error {
 	}
 	return rows.Err()
 }
+
+// Rows of an INSERT that were open before Hold are interrupted after Hold, and SQLite rolls the transaction back. The
+// driver returns the error to a reader of the rows only.
+func TestNothingIsWrittenAfterRowsFromBeforeHoldHaveEndedTheTransaction(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Networked() || !isFenced(p) {
+			t.Skip("of a fenced SQLite")
+		}
+		p.exec(t, "CREATE TABLE copies (x)")
+		ended := 0
+		for i := 0; i < 40 && ended < 3; i++ {
+			now, want := p.issue(t, "a"), p.n(t)
+			tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+			ctx, cancel := context.WithCancel(t.Context())
+			rows, err := tx.QueryContext(ctx, "INSERT INTO copies WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c "+
+				"WHERE x < 60000) SELECT x FROM c RETURNING x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows.Next()
+			if err := p.store.Hold(t.Context(), tx, now...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec("UPDATE things SET n = n WHERE id = 2"); err != nil {
+				t.Fatal(err)
+			}
+			reading := make(chan struct{})
+			go func() {
+				<-reading
+				cancel() // while a row is read
+			}()
+			for read := 0; rows.Next(); read++ {
+				if read == 10*i {
+					close(reading)
+				}
+			}
+			if ctx.Err() == nil {
+				t.Fatal("too few rows")
+			}
+			_ = rows.Close()
+			_, _ = tx.Exec(increment)
+			if err := tx.Commit(); err != nil {
+				ended++
+				if got := p.n(t); got != want {
+					t.Fatalf("%v: a write landed: n is %d, want %d", err, got, want)
+				}
+			}
+		}
+		t.Logf("%d transactions ended", ended)
+	})
+}
