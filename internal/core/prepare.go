@@ -43,8 +43,8 @@ type Form struct {
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
-	if plan.Verdict == guard.Guard && (e.checksLedger() && (s.session.LacksFunction() || !e.rewriter().Wrote(plan)) ||
-		e.locksOther() && s.settings.profile.Session.OpenTx != "") {
+	if plan.Verdict == guard.Guard && e.checksLedger() &&
+		(s.session.LacksFunction() || !e.rewriter().Wrote(plan)) {
 		e.read.Query = query
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}
@@ -65,6 +65,8 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		reason = s.settings.multiStatementError(e.plan)
 	case !e.plan.Params:
 		return plain, nil
+	case e.locksOther() && !s.session.Knows() && s.settings.profile.Session.OpenTx != "":
+		return plain, nil // this server may not understand the guard
 	default:
 		text, added, err := e.likely(ctx)
 		if err == nil {

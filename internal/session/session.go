@@ -226,6 +226,9 @@ func (s *Session) judge() error {
 	return &Refusal{Server: name, Version: s.Version}
 }
 
+// Knows reports whether the facts about the server are known.
+func (s *Session) Knows() bool { return s.known }
+
 // knows reports whether all facts for a moment are known.
 func (s *Session) knows(m Moment) bool {
 	return s.known && !(s.changed && m.Settings) && !s.missesCounts(m) &&
