@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/nonce"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -24,15 +25,16 @@ SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf
 WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
 
 func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
+	mark := nonce.New()
 	p := sqltext.Fragments{
-		"asked": sqltext.Raw(requestedMySQL(names)),
+		"asked": sqltext.Raw(requestedMySQL(names, mark)),
 		"next":  sqltext.SQL("(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + 1)"),
 		"fit":   throws(s.dialect),
 		"alone": alone,
 	}
 	err = stop.Abandoned(ctx, s.cleanup, mysqlText(eachTextMySQL, p), func(text string) error {
 		return s.alone(ctx, func(in session) error {
-			values, err = execEach(ctx, in, text, names)
+			values, err = execEach(ctx, in, text, names, mark)
 			return err
 		})
 	})
@@ -55,7 +57,7 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 			if err := execAll(ctx, tx, []string{add}); err != nil {
 				return err
 			}
-			values, err = issues(ctx, tx, mysqlText(eachTextMySQL, p), names)
+			values, err = issues(ctx, tx, mysqlText(eachTextMySQL, p), names, mark)
 			return err
 		})
 	})
@@ -66,11 +68,13 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 }
 
 // issueInTurn issues the tokens by a statement for each name, for a server that can't execute eachTextMySQL.
-func issueInTurn(ctx context.Context, in session, _ string, names []string) (map[string]int64, error) {
+func issueInTurn(ctx context.Context, in session, _ string, names []string, _ string) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	for _, name := range names {
+		tag := newTag()
 		id, err := execID(ctx, in, mysqlText(issueTextMySQL, sqltext.Fragments{
-			"name": sqltext.Raw(my.Text.Text(name)), "count": number(1), "alone": always}), true)
+			"name": sqltext.Raw(my.Text.Text(name)), "count": number(1), "tag": number(tag), "alone": always}),
+			true, tag)
 		if err == nil && id == 0 {
 			err = errNotStored
 		}
@@ -82,14 +86,14 @@ func issueInTurn(ctx context.Context, in session, _ string, names []string) (map
 	return values, nil
 }
 
-// requestedMySQL returns a query for the names and their places, from 1. The query's first row empties the session
-// variable.
-func requestedMySQL(names []string) string {
+// requestedMySQL returns a query for the names and their places, from 1. The query's first row sets the session
+// variable to mark, a random text.
+func requestedMySQL(names []string, mark string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
 		place := strconv.Itoa(i + 1)
 		if i == 0 {
-			place = "LENGTH(@sqlfence_issued := _utf8mb4'-')"
+			place = "SIGN(LENGTH(@sqlfence_issued := " + my.Text.Text(mark) + "))"
 		}
 		rows[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(name)) + "' AS name, " + place + " AS place"
 	}
@@ -97,7 +101,7 @@ func requestedMySQL(names []string) string {
 }
 
 // execEach executes a text of eachTextMySQL and returns the issued tokens by name, or nil if the statement issued none.
-func execEach(ctx context.Context, in session, text string, names []string) (map[string]int64, error) {
+func execEach(ctx context.Context, in session, text string, names []string, mark string) (map[string]int64, error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return nil, err
@@ -105,19 +109,22 @@ func execEach(ctx context.Context, in session, text string, names []string) (map
 	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
 		return nil, err
 	}
-	var left string
+	var left sql.NullString
 	issued := sqltext.Whole(my.Text, "SELECT @sqlfence_issued")
 	if err := in.QueryRowContext(trusted.Context(ctx, issued), issued).Scan(&left); err != nil {
 		return nil, err
 	}
-	return readEach(left, names)
+	entries, ok := strings.CutPrefix(left.String, mark)
+	if !ok {
+		return nil, errOtherSession
+	}
+	return readEach(entries, names)
 }
 
-// readEach parses the variable of eachTextMySQL, which has " place:token" for each name.
-func readEach(left string, names []string) (map[string]int64, error) {
+// readEach parses the entries that eachTextMySQL has appended to the variable: " place:token" for each name.
+func readEach(entries string, names []string) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
-	entries := strings.Fields(left)
-	for _, entry := range entries[min(1, len(entries)):] {
+	for _, entry := range strings.Fields(entries) {
 		place, token, _ := strings.Cut(entry, ":")
 		at, err := strconv.Atoi(place)
 		if err == nil && (at < 1 || at > len(names) || values[names[at-1]] > 0) {

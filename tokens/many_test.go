@@ -14,16 +14,16 @@ func TestReadEach(t *testing.T) {
 		want map[string]int64
 		err  string
 	}{
-		{"- 1:7 2:3", map[string]int64{"books": 7, "pens": 3}, ""},
-		{"- 2:3 1:7", map[string]int64{"books": 7, "pens": 3}, ""},
+		{" 1:7 2:3", map[string]int64{"books": 7, "pens": 3}, ""},
+		{" 2:3 1:7", map[string]int64{"books": 7, "pens": 3}, ""},
 		{"", nil, "tokens of 0 names, want 2"},
-		{"- 1:7", nil, "tokens of 1 names, want 2"},
-		{"- 1:7 1:8 2:3", nil, "comes twice"},
-		{"- 1:7 3:8", nil, "no such name"},
-		{"- 0:7 1:8", nil, "no such name"},
-		{"- 1:7 2", nil, "invalid syntax"},
-		{"- 1:7 x:8", nil, "invalid syntax"},
-		{"- 1:7 2:1e3", nil, "invalid syntax"},
+		{" 1:7", nil, "tokens of 1 names, want 2"},
+		{" 1:7 1:8 2:3", nil, "comes twice"},
+		{" 1:7 3:8", nil, "no such name"},
+		{" 0:7 1:8", nil, "no such name"},
+		{" 1:7 2", nil, "invalid syntax"},
+		{" 1:7 x:8", nil, "invalid syntax"},
+		{" 1:7 2:1e3", nil, "invalid syntax"},
 	} {
 		got, err := readEach(test.left, names)
 		if !maps.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 				`ORDER BY ordinal_position`),
 		unfit: my.Unfit(sqltext.LedgerTable, []my.Column{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"),
 		probe: bounded(my.Text, "EXPLAIN "+issueTextMySQL,
-			sqltext.Fragments{"name": sqltext.SQL("{empty}"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+			sqltext.Fragments{"name": sqltext.SQL("{empty}"), "count": number(1), "tag": number(0), "alone": number(0)}),
 
 		// Writers wait for a CREATE TRIGGER, and a trigger keeps the sql_mode of its creation.
 		keeping: keeping{
@@ -118,14 +119,14 @@ const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`
 
 // issueTextMySQL issues {count} tokens of {name}, if it has a row. It is no INSERT, because the LAST_INSERT_ID of an
-// INSERT could be that of an AUTO_INCREMENT column.
+// INSERT could be that of an AUTO_INCREMENT column. {tag} is a random number above all tokens, see execID.
 const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = {empty}
-SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
+SET t.token = LAST_INSERT_ID({tag} + GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count}) - {tag}
 WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} ` +
 	`AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
-const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) ` +
-	`WHERE name = {name} AND {above} AND {alone}`
+const adoptTextMySQL = `UPDATE {ledger} ` +
+	`SET token = LAST_INSERT_ID({tag} + GREATEST(COALESCE(token, 0), {token})) - {tag} WHERE name = {name} AND {above} AND {alone}`
 
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
@@ -241,7 +242,7 @@ func retiredFragments(name string) sqltext.Fragments {
 func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
 	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE `+
 		retiredMySQL, retiredFragments(name))
-	id, err := sureID(ctx, tx, text, false)
+	id, err := sureID(ctx, tx, text, false, 0)
 	return id > 0, err
 }
 
@@ -251,11 +252,12 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 func (s *Store) writeID(
 	ctx context.Context, text string, p sqltext.Fragments, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {
-	p["alone"] = alone
+	tag := newTag()
+	p["alone"], p["tag"] = alone, number(tag)
 	err = s.resend(ctx, func() error {
 		return stop.Abandoned(ctx, s.cleanup, mysqlText(text, p), func(text string) error {
 			return s.alone(ctx, func(in session) error {
-				id, err = execID(ctx, in, text, rises)
+				id, err = execID(ctx, in, text, rises, tag)
 				return err
 			})
 		})
@@ -271,7 +273,7 @@ func (s *Store) writeID(
 		if err := execAll(ctx, tx, []string{mysqlText(addTextMySQL, p)}); err != nil {
 			return err
 		}
-		id, err = sureID(ctx, tx, mysqlText(text, p), rises)
+		id, err = sureID(ctx, tx, mysqlText(text, p), rises, tag)
 		if err == nil && id == 0 {
 			err = sql.ErrNoRows
 		}
@@ -299,35 +301,42 @@ func (s *Store) alone(ctx context.Context, do func(in session) error) (err error
 }
 
 // sureID is execID in a transaction, for a statement that may find the value stored already.
-func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64, err error) {
-	if id, err = execID(ctx, tx, text, rises); err != nil || id > 0 || rises {
+func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool, tag int64) (id int64, err error) {
+	if id, err = execID(ctx, tx, text, rises, tag); err != nil || id > 0 || rises {
 		return id, err
 	}
 	if err := execAll(ctx, tx, []string{render(my.Text, "SELECT LAST_INSERT_ID(0)"), text}); err != nil {
 		return 0, err
 	}
-	return queryID(ctx, tx)
+	if id, err = queryID(ctx, tx); err != nil || id == 0 {
+		return 0, err
+	}
+	return untagged(id, tag)
 }
 
-// execID executes a statement and returns its LAST_INSERT_ID; 0 if it set none or changed no row. If the table has
-// triggers, the server's response lacks the ID, and the session is queried. After a wait for a lock, TiDB's response
-// may have an ID although no row was changed; so if rises is set, the ID counts only with a changed row.
-func execID(ctx context.Context, in session, text string, rises bool) (id int64, err error) {
+// execID executes a statement and returns its LAST_INSERT_ID, which is tag and a token, without the tag; 0 if it set
+// none or changed no row. If the table has triggers, the server's response lacks the ID, and the session is queried.
+// After a wait for a lock, TiDB's response may have an ID although no row was changed; so if rises is set, the ID
+// counts only with a changed row.
+func execID(ctx context.Context, in session, text string, rises bool, tag int64) (id int64, err error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return 0, err
 	}
-	id, err = result.LastInsertId()
-	if err != nil || id > 0 && !rises {
-		return id, err
-	}
-	switch changed, err := result.RowsAffected(); {
-	case err != nil || changed == 0:
+	if id, err = result.LastInsertId(); err != nil {
 		return 0, err
-	case id > 0:
-		return id, nil
 	}
-	return queryID(ctx, in)
+	if id == 0 || rises {
+		if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+			return 0, err
+		}
+	}
+	if id == 0 {
+		if id, err = queryID(ctx, in); err != nil {
+			return 0, err
+		}
+	}
+	return untagged(id, tag)
 }
 
 func queryID(ctx context.Context, in session) (id int64, err error) {
@@ -335,6 +344,24 @@ func queryID(ctx context.Context, in session) (id int64, err error) {
 	err = in.QueryRowContext(trusted.Context(ctx, text), text).Scan(&id)
 	return id, err
 }
+
+// tagUnit is a power of two above all tokens.
+const tagUnit = 1 << 50
+
+// newTag returns a random multiple of tagUnit that an integer has room for, with a token.
+func newTag() int64 { return (1 + rand.Int64N(1<<13-1)) * tagUnit }
+
+// untagged returns the token in a LAST_INSERT_ID. Another tag is another statement's: a proxy that shares the server's
+// sessions among its clients has sent the query for the ID to another session.
+func untagged(id, tag int64) (int64, error) {
+	if token := id - tag; 0 <= token && token < tagUnit {
+		return token, nil
+	}
+	return 0, errOtherSession
+}
+
+var errOtherSession = errors.New("another session has answered than the one that issued the token; the proxy in " +
+	"front of the server must not share sessions between statements")
 
 func mysqlText(text string, p sqltext.Fragments) string {
 	text, _ = sqltext.Render(my.Text, text, p, fragments)

@@ -64,6 +64,8 @@ type Response struct {
 	RowsErr error
 	// Affected is how many rows an execution changed.
 	Affected int64
+	// HasID: an execution has a LAST_INSERT_ID, which is 0.
+	HasID bool
 }
 
 // A DB is a database, as a connector: open it with sql.OpenDB, or fenced with sqlfence.OpenDB. A DB is safe for
@@ -178,8 +180,15 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err != nil {
 		return nil, err
 	}
+	if answer.HasID {
+		return resultWithID{driver.RowsAffected(answer.Affected)}, nil
+	}
 	return driver.RowsAffected(answer.Affected), nil
 }
+
+type resultWithID struct{ driver.Result }
+
+func (resultWithID) LastInsertId() (int64, error) { return 0, nil }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	answer, err := c.call(ctx, Query, query, args)
