@@ -299,8 +299,8 @@ func TestRecordIssuers(t *testing.T) {
 	})
 }
 
-// nonces are different in each statement.
-var nonces = regexp.MustCompile(`/\* sqlfence-\w+ \*/`)
+// nonces are different in each statement; on MySQL also the tag of a token, and the mark of IssueMany's variable.
+var nonces = regexp.MustCompile(`/\* sqlfence-\w+ \*/|\b\d{16,19}\b|'[A-Z2-7]{16}'`)
 
 // With a record Issue sends no more statements.
 func TestRecordIssuersSendsNothing(t *testing.T) {
