@@ -197,7 +197,8 @@ func claims(w guard.Writer) {
 	w.ClaimedRows()
 }
 
-const rowLock = " FOR UPDATE"
+// rowLock has a LIMIT, because TiDB executes nothing of a query without one under sql_select_limit = 0.
+const rowLock = " LIMIT 1 FOR UPDATE"
 
 func lockLedger(w guard.Writer, token int) {
 	newest(w, token)

@@ -43,6 +43,15 @@ func resetLedger(t *testing.T, plain *sql.DB, store *tokens.Store) context.Conte
 	return sqlfence.WithFence(t.Context(), token)
 }
 
+// priceOfFirst returns the price of the first row.
+func priceOfFirst(t *testing.T, plain *sql.DB) (n int) {
+	t.Helper()
+	if err := plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // A transaction with a write under Ledger never commits once another session has got a newer token, in any kind of
 // session.
 func TestLedgerInEveryOrder(t *testing.T) {
@@ -130,13 +139,7 @@ func TestClaimOfInEveryOrder(t *testing.T) {
 func TestLedgerOutsideOfATransaction(t *testing.T) {
 	dsn, plain := setup(t)
 	store := harness.NewStore(t, open(t, dsn))
-	price := func() (n int) {
-		t.Helper()
-		if err := plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	price := func() int { return priceOfFirst(t, plain) }
 	for _, s := range slices.Concat(sessions, others) {
 		db := s.fence(t, dsn, sqlfence.Ledger())
 		if db == nil {
@@ -175,6 +178,31 @@ func TestLedgerOutsideOfATransaction(t *testing.T) {
 			}
 			_ = conn.Close()
 		}
+	}
+}
+
+// sql_select_limit doesn't change what is compared, whatever the token's name is.
+func TestStaleWriteIsRefusedUnderSelectLimitZero(t *testing.T) {
+	dsn, plain := setup(t)
+	exec(t, plain, "INSERT INTO books (id, price) VALUES (1, 1)")
+	for _, name := range []string{"books", "books LIMIT 1", "books) LIMIT 1", "books FOR UPDATE LIMIT 1"} {
+		db := fence(t, dsn, sqlfence.Ledger(), sqlfence.Resource(name))
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, plain, "REPLACE INTO fencing_tokens VALUES (?, 5)", name)
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: 5})
+		exec(t, withContext{conn, ctx}, "UPDATE books SET price = 2")
+		exec(t, conn, "SET sql_select_limit = 0")
+		exec(t, withContext{conn, ctx}, "UPDATE books SET price = 3")
+		exec(t, plain, "UPDATE fencing_tokens SET token = 6")
+		_, err = conn.ExecContext(ctx, "UPDATE books SET price = 666")
+		if price := priceOfFirst(t, plain); !errors.Is(err, sqlfence.ErrStale) || price != 3 {
+			t.Errorf("%q: %v, want ErrStale; the price is %d", name, err, price)
+		}
+		exec(t, conn, "SET sql_select_limit = 1000")
+		_ = conn.Close()
 	}
 }
 
