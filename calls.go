@@ -121,6 +121,8 @@ func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Row
 	err := rows.Next(row)
 	refused := e.InspectFirst(ctx, err, basedriver.IsEnd(err))
 	switch {
+	case refused == nil && len(columns) == 0 && basedriver.IsEnd(err):
+		return failedRows{err: err}, rows.Close() // before Close some drivers send no other statement, such as COMMIT
 	case refused == nil:
 		return &firstRow{rows, row, err}, nil
 	case e.Observes() && !basedriver.IsEnd(err):
@@ -130,7 +132,7 @@ func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Row
 }
 
 func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows, err error) (driver.Rows, error) {
-	if failed, ok := rows.(failedRows); ok && err != nil {
+	if failed, ok := rows.(failedRows); ok && err != nil && !basedriver.IsEnd(failed.err) {
 		failed.err = err
 		rows, err = failed, nil
 	}

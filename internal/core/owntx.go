@@ -36,22 +36,31 @@ func (e *Execution) lockFirst(ctx context.Context) (begun bool, err error) {
 		return false, driver.ErrSkip // most drivers would return it after BEGIN
 	}
 	// A statement may have ended the transaction of BeginTx, or begun one unseen.
-	open, err := (*queryable)(s).Query(ctx, s.settings.profile.Session.OpenTx)
-	switch {
-	case err != nil:
-		return false, err
-	case len(open) != 1:
-		return false, errNoReply
-	case open[0][0] != "1":
-		begun, err = true, s.exec(ctx, s.settings.profile.Session.BeginTx)
+	open, err := s.value(ctx, s.settings.profile.Session.OpenTx)
+	if err == nil && open != "1" {
+		begun, s.pending = true, true // even in a transaction of BeginTx, because that transaction has ended
+		err = s.exec(ctx, s.settings.profile.Session.BeginTx)
 	}
 	for i := 0; err == nil && i < len(queries); i++ {
-		_, err = (*queryable)(s).Query(ctx, queries[i])
+		_, err = s.value(ctx, queries[i])
 	}
 	return begun, err
 }
 
-var errNoReply = errors.New("sqlfence: the server doesn't say whether a transaction is open, so nothing was sent")
+// value returns the first value of a query that must return one row.
+func (s *Conn) value(ctx context.Context, query string) (string, error) {
+	rows, err := (*queryable)(s).Query(ctx, query)
+	switch {
+	case err != nil:
+		return "", err
+	case len(rows) != 1:
+		return "", errNoReply
+	}
+	return rows[0][0], nil
+}
+
+var errNoReply = errors.New("sqlfence: the server returned no row for a query before the statement, so the statement " +
+	"wasn't sent")
 
 // endOwnTx ends the transaction of lockFirst after a statement that ended with err, and returns the statement's error.
 func (s *Conn) endOwnTx(ctx context.Context, err error) error {

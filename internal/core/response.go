@@ -55,8 +55,10 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 
 // LooksAhead reports whether the adapter must read the first row before the application gets the rows: the error of a
 // guard for WithSerial, or of a seal, comes at the first row at the latest, and in Observe mode the statement may be
-// sent again, unguarded, after any error.
-func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
+// sent again, unguarded, after any error. If a COMMIT follows the query (tryLocked), the adapter must close the rows.
+func (e *Execution) LooksAhead() bool {
+	return e.Observes() || e.plan.Versioned || e.writesSealed() || e.conn.session.LocksAlone
+}
 
 // InspectFirst checks the result of reading the first row: err, or end if there is no row. It returns the query's
 // error, or nil if the rows go to the application unchanged.
