@@ -28,7 +28,7 @@ const (
 
 // Upper limits of the trusted core. If a change makes the core smaller, lower these limits.
 const (
-	mostFiles, mostLines         = 170, 24680
+	mostFiles, mostLines         = 170, 24740
 	mostWarmFiles, mostWarmFuncs = 45, 140
 )
 

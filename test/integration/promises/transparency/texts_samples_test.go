@@ -37,7 +37,8 @@ func postgresLedger(n, v string) string {
 		}
 		return value + "::" + typ
 	}
-	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token OPERATOR(pg_catalog./) 0 WHERE name OPERATOR(pg_catalog.=) ` + n +
+	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token OPERATOR(pg_catalog./) ` +
+		`CASE WHEN sqlfence_turns_v1() THEN 0 ELSE 0 END WHERE name OPERATOR(pg_catalog.=) ` + n +
 		` AND NOT COALESCE((SELECT sqlfence_newest_v2(` + typed(n, "pg_catalog.text") + `, ` + typed(v, "bigint") + `, 0, 'nonce'::pg_catalog.text, 'fencing_tokens'::pg_catalog.regclass)), false)) `
 }
 
