@@ -12,6 +12,9 @@ import (
 // ours matches the comment by which package tokens finds its abandoned statements on a MySQL server.
 var ours = regexp.MustCompile(` /\* sqlfence-\w+ \*/$`)
 
+// tag matches the random number by which package tokens recognises the answer of its own session on a MySQL server.
+var tag = regexp.MustCompile(`LAST_INSERT_ID\(\d{16,} \+ (.*)\) - \d{16,}`)
+
 // The page's statement for taking a token must be the statement that package tokens sends, with constants as arguments.
 func TestIssueIsThatOfTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, b harness.Base) {
@@ -27,7 +30,8 @@ func TestIssueIsThatOfTokens(t *testing.T) {
 		constants := strings.NewReplacer("$1::pg_catalog.text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
 		page := inOneLine(block(t, named(b)+" issue"))
 		if !slices.ContainsFunc(sent.Texts(), func(text string) bool {
-			return inOneLine(constants.Replace(nonces.ReplaceAllString(ours.ReplaceAllString(text, ""), "sqlfence:"))) == page
+			text = tag.ReplaceAllString(ours.ReplaceAllString(text, ""), "LAST_INSERT_ID($1)")
+			return inOneLine(constants.Replace(nonces.ReplaceAllString(text, "sqlfence:"))) == page
 		}) {
 			t.Errorf("tokens sends\n%s\nthe page has\n%s", strings.Join(sent.Texts(), "\n"), page)
 		}

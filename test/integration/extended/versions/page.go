@@ -29,10 +29,13 @@ var hosted = row{
 var modes = []row{
 	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](../galera.md)"},
 	{"Group Replication with one primary", "accepted", "not run"},
-	{"TiDB 8.5.6, on its own test storage", "tested, `Ledger` and `Sealed` refused", "[tidb.md](../tidb.md)"},
+	{"TiDB 8.5.6, on its own test storage", "tested, `Sealed` refused", "[tidb.md](../tidb.md)"},
 	{"Vitess 24.0.4 (vtcombo) with MySQL 9.7", "tested, `Ledger`, `Hold` and `Sealed` refused", "[vitess.md](../vitess.md)"},
 	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[postgresql.md](../postgresql.md#patroni)"},
 	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[postgresql.md](../postgresql.md#poolers)"},
+	{"a proxy in front of MariaDB or MySQL that sends each statement outside of a transaction to any session",
+		"leases and guards held with a test's own proxy; package `tokens` returns an error instead of a token, if the " +
+			"ledger has triggers", "not supported"},
 	{"a proxy that sends the statements of one session to several servers; logical replication in both directions",
 		"unknown", "sqlfence can't recognise them: don't use `Ledger` there"},
 }
