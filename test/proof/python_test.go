@@ -27,7 +27,11 @@ func TestPython(t *testing.T) {
 	s.Processes, s.Ledger = 6, history.Own
 	s.Open(t)
 	rounds(t, s, &run, judge.New(), othersLength())
-	if run.Verdict() != "held" {
+	switch run.Verdict() {
+	case "held":
+	case "unknown":
+		t.Skipf("no stale write was sent on this busy machine: %+v", run.Counts)
+	default:
 		t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
 	}
 	save(t, run)
