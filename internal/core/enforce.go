@@ -93,9 +93,7 @@ func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	if _, raised := e.classifyError(err); raised {
 		return err
 	}
-	v := e.with.values
-	v.Tables = e.with.tokens.values(e)
-	question := e.plan.LedgerQuery(v)
+	question := e.plan.LedgerQuery(e.values())
 	if question == "" {
 		return err
 	}

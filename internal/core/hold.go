@@ -129,8 +129,8 @@ func (e *Execution) endsHold(ctx context.Context) error {
 }
 
 // stillOpen checks by BEGIN, which fails in an open transaction, whether the held one is still open, on a database where
-// an error may have rolled it back unseen: even an error of rows that no client has read. In doubt the transaction must roll
-// back: a driver may return the context's error for an executed BEGIN.
+// an error may have rolled it back unseen: even an error of rows that no client has read. In doubt the transaction must
+// roll back: a driver may return the context's error for an executed BEGIN.
 func (s *Conn) stillOpen(ctx context.Context) error {
 	errs := s.settings.profile.Errors
 	switch {

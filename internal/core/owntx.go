@@ -26,9 +26,7 @@ func (e *Execution) lockFirst(ctx context.Context) (begun bool, err error) {
 	if !e.locksOther() {
 		return false, nil
 	}
-	v := e.with.values
-	v.Tables = e.with.tokens.values(e)
-	queries, err := e.plan.LockQueries(v)
+	queries, err := e.plan.LockQueries(e.values())
 	if err != nil || len(queries) == 0 {
 		return false, err
 	}

@@ -80,6 +80,13 @@ func (e *Execution) write() error {
 	return nil
 }
 
+// values returns the values of all tables' guards.
+func (e *Execution) values() rewrite.Values {
+	v := e.with.values
+	v.Tables = e.with.tokens.values(e)
+	return v
+}
+
 // splitsAdded is [Execution.maySplit] for the guard's own arguments. If it returns true, the guard's values must be
 // literals, which are ASCII in a session with such an encoding.
 func (e *Execution) splitsAdded() bool {

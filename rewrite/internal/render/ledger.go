@@ -71,6 +71,7 @@ func (w *writer) checkBefore() {
 // UPDATE changes nothing; if the check were false nevertheless, the UPDATE would throw an error for a division by zero.
 // If the role's row-level security hides all rows, PostgreSQL 17 doesn't evaluate the condition; so SET calls
 // [sqltext.LedgerTurns], which fails then, while PostgreSQL plans the statement.
+//
 // A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. Without ClaimOf the
 // check calls [sqltext.LedgerFunction]. This function locks the name until the transaction ends, so that no newer token
 // is issued, and then reads the newest token: by a query with a new snapshot or, above READ COMMITTED, FOR SHARE, which

@@ -196,11 +196,13 @@ func TestDeleteWithLimitIsRefused(t *testing.T) {
 			_, err := plain.Exec("DELETE FROM books WHERE version = 1 AND price < 5 ORDER BY price LIMIT 1")
 			deleted <- err
 		}()
-		for waiting := 0; waiting == 0; {
+		harness.Eventually(t, "the DELETE waits", func() bool {
+			waiting := 0
 			if err := plain.QueryRow(countWaiting).Scan(&waiting); err != nil {
 				t.Fatal(err)
 			}
-		}
+			return waiting > 0
+		})
 		if err := errors.Join(tx.Commit(), <-deleted); err != nil {
 			t.Fatal(err)
 		}

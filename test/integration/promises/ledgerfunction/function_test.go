@@ -181,11 +181,11 @@ func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 			}
 		}
 	})
-	return again(t, sh, db)
+	return inRole(t, sh, db)
 }
 
-// again gives another pool the role of asRole.
-func again(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
+// inRole gives another pool the role of asRole.
+func inRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 	t.Helper()
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("SET ROLE " + schemaOf(t, sh) + "_role"); err != nil {

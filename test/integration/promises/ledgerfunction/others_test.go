@@ -379,7 +379,7 @@ func TestFunctionUnderRowLevelSecurityIsNotUsed(t *testing.T) {
 				owner := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()))
 				write(t, owner, 8, nil)
 				write(t, owner, 7, sqlfence.ErrStale)
-				db := again(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
+				db := inRole(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger())))
 				for _, token := range []int64{7, 8, 9} {
 					write(t, db, token, sqlfence.ErrNotSetUp)
 				}
