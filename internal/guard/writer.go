@@ -33,8 +33,8 @@ type Writer interface {
 	Table() string
 	Schema() string
 
-	// Ledger returns the ledger's table as the guard names it. FunctionSchema returns the quoted schema of the function
-	// that checks the ledger; empty if guards don't use the function.
+	// Ledger returns the ledger's table as the guard names it. FunctionSchema returns the schema of the function that
+	// checks the ledger, as a qualifier, or empty.
 	Ledger() string
 	FunctionSchema() string
 

@@ -126,9 +126,7 @@ func presentDelete(w guard.Writer) {
 // whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
-	if home := w.FunctionSchema(); home != "" {
-		w.Write(home + ".")
-	}
+	w.Write(w.FunctionSchema())
 	w.Write(sqltext.LedgerFunction + "(")
 	w.TypedName(token)
 	w.Write(", ")

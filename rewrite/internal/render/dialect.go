@@ -22,8 +22,8 @@ type Dialect struct {
 	ElseFalse string // the end of a CASE that is false otherwise
 
 	// Ledger is the name of the ledger's table in guards, unless each schema has a separate ledger. functionSchema is
-	// the quoted schema of the function that queries the ledger; empty for guards that query the ledger without a
-	// function.
+	// the schema of the function that queries the ledger, as a qualifier; empty for guards that query the ledger
+	// without a function.
 	Ledger, functionSchema string
 }
 
@@ -56,7 +56,7 @@ func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
 		return d
 	}
 	with := *d
-	with.functionSchema = d.Quote(schema)
+	with.functionSchema = d.Quote(schema) + "."
 	return &with
 }
 

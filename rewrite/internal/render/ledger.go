@@ -102,8 +102,8 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 			}
 			w.write(separator, " sqlfence_")
 			w.b.Int(int64(i))
-			w.write(" AS (UPDATE ")
-			w.checkedTable(i)
+			w.write(" AS (")
+			w.alwaysRun(i, targets)
 			w.write("NOT ")
 			if asked {
 				w.write("(SELECT newest FROM ")
@@ -143,23 +143,26 @@ func (w *writer) checkToken(token int) {
 	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
 }
 
-// checkedTable writes the rest of the UPDATE in WITH up to its WHERE: the checked table, and a SET list that fails if a
-// row is updated.
-func (w *writer) checkedTable(token int) {
+// alwaysRun writes the head of a data-modifying WITH item, up to the negated check. With ClaimOf the item is needed for
+// an INSERT that writes rows before the check. It is an INSERT of no row into the same table, because the planner leaves
+// an UPDATE out if row-level security hides all rows. Other statements check the claims before they write a row; their
+// item makes them do so even if they find no row.
+func (w *writer) alwaysRun(token int, targets []Written) {
 	if !w.rules.ClaimsOther() {
-		w.write(w.Dialect.Ledger, " SET token = token")
+		w.write("UPDATE ", w.Dialect.Ledger, " SET token = token")
 		w.operator("/")
-		w.write("CASE WHEN ")
-		if home := w.Dialect.functionSchema; home != "" {
-			w.write(home, ".")
-		}
-		w.write(sqltext.LedgerTurns, "() THEN 0 ELSE 0 END WHERE ")
+		w.write("CASE WHEN ", w.Dialect.functionSchema, sqltext.LedgerTurns, "() THEN 0 ELSE 0 END WHERE ")
 		w.same("name", token, fieldName)
 		w.write(" AND ")
 		return
 	}
+	late := slices.IndexFunc(targets, func(t Written) bool { return t.Late && t.Table == w.table })
+	if late >= 0 {
+		w.write("INSERT INTO ", targets[late].Prefix, w.rules.Quoted.Name, " SELECT WHERE ")
+		return
+	}
 	claim := w.Dialect.Quote(w.rules.ClaimOf.Claim)
-	w.write(claims{w}.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
+	w.write("UPDATE ", claims{w}.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
 	w.operator("/")
 	w.write("0 WHERE ")
 }

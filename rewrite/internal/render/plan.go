@@ -135,6 +135,7 @@ type Written struct {
 	firstRow  int    // index of the target's first row among the rows in Keys of all targets of the table
 	Qualifier string // the name before the target's columns in the guard
 	Prefix    string // the schema as the statement names it, quoted and with its dot; empty without a schema
+	Late      bool   // an INSERT that writes rows before the ledger is checked
 }
 
 // Planned is a plan with preallocated memory for the usual contents of a plan.

@@ -29,7 +29,7 @@ func (p inserting) checksInToken(w *read.Write, ins *read.Insertion) bool {
 // text. VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the
 // OFFSET is NULL, which skips no rows. A query that names the ledger gets none: its CTE would hide the ledger.
 func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
-	if w.Verb == read.Merge { // armCheck adds the check
+	if !p.checksTwice() || w.Verb == read.Merge { // armCheck adds the check to MERGE
 		return
 	}
 	at := p.After(ins.Rows.Hi)
@@ -54,7 +54,7 @@ func (p inserting) checkBeforeRows(w *read.Write, ins *read.Insertion) {
 	case p.insertion.tokenChecks, p.insertion.valueChecks:
 		return
 	}
-	p.plan.ChecksLate = true
+	p.plan.ChecksLate, p.to().Late = true, true
 }
 
 // checkInValue puts the ledger's check before the first value of the first row that keeps its type inside a CASE. It

@@ -207,7 +207,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		if !ins.Rows.Empty() {
 			p.defaultValues(ins.SourceAt)
 		}
-		p.plan.ChecksLate = p.plan.ChecksLate || p.checksTwice() && w.Verb != read.Merge
+		p.checkBeforeRows(w, ins)
 		return true
 	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
 		return false
@@ -225,9 +225,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 			return false
 		}
 	}
-	if p.checksTwice() {
-		p.checkBeforeRows(w, ins)
-	}
+	p.checkBeforeRows(w, ins)
 	if asks && p.Dialect.Guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
 		return p.checkQuery(w, ins)
 	}

@@ -14,7 +14,7 @@ func (p writing) where(w *read.Write) bool {
 	t := &p.target
 	rules := t.inWhere(t.rules)
 	if c := w.Where; c.At > 0 {
-		if rules != 0 && p.isCursor(c) {
+		if (rules != 0 || t.rules.ClaimsOther()) && p.isCursor(c) {
 			return p.refuseTarget(c.Lo, advise.RowOfCursor)
 		}
 		if !p.namesNoSerial(lex.Range{Lo: w.From, Hi: c.End()}) {
