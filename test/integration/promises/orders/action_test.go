@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A write is a kind of write to books, with the rows that it may reach and its effects.
@@ -63,6 +64,8 @@ func init() {
 		"extend":   extend,
 		"release":  release,
 		"expire":   plainly("UPDATE fencing_leases SET expires_at = acquired_at"),
+		"hold":     hold,
+		"note":     note,
 		"read":     read,
 		"claim":    claim,
 		"lock":     lock,
@@ -233,6 +236,31 @@ func extend(ctx context.Context, s *session, _ *op) error {
 }
 
 func release(ctx context.Context, s *session, _ *op) error { return s.leases.Release(ctx, s.lockID) }
+
+// hold holds the transaction's tokens, or the claim of row 1. If it can't, the transaction is rolled back.
+func hold(ctx context.Context, s *session, o *op) (err error) {
+	defer func() { s.dead = s.dead || err != nil && outcomeOf(err) != busy }()
+	var held []sqlfence.Token
+	if _, o.tokens, err = s.presented(ctx, write{ids: []int{1, 2, 7}, raises: true}); err != nil {
+		return err
+	}
+	switch {
+	case s.rules.has("ClaimOf"):
+		return s.store.HoldClaim(ctx, s.tx, tokens.Claim{Table: "jobs", Key: "id", Column: "attempt"}, 1, s.claims[1])
+	case s.rules.claims():
+		return s.store.HoldClaim(ctx, s.tx, tokens.Claim{Table: "books", Key: "id", Column: "attempt"}, 1, s.claims[1])
+	}
+	for _, name := range s.names() {
+		held = append(held, sqlfence.Token{Name: name, Value: s.token})
+	}
+	return s.store.Hold(ctx, s.tx, held...)
+}
+
+// note writes a table without rules, without tokens.
+func note(ctx context.Context, s *session, o *op) error {
+	_, err := s.tx.ExecContext(ctx, s.text("UPDATE notes SET tag = ? WHERE id = 1"), o.tag)
+	return err
+}
 
 func read(ctx context.Context, s *session, o *op) error {
 	err := s.db.QueryRowContext(ctx, "SELECT serial FROM books WHERE id = 1").Scan(&s.serial)

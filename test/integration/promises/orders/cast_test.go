@@ -48,6 +48,11 @@ var casts = []cast{
 	{name: "tokens of several rows", sessions: []string{"+update commit", "take update", "several"}, of: byRow,
 		shared: true},
 
+	{name: "a held transaction", sessions: []string{"+hold note W commit", "take V"}, w: aRow, v: aRow, of: holds},
+	{name: "a held transaction after a read", sessions: []string{"begin hold note commit", "take +V commit"}, v: aRow,
+		of: holds},
+	{name: "two held transactions", sessions: []string{"+hold note commit", "take +hold note commit"}, of: holds},
+
 	{name: "a token of elsewhere", sessions: []string{"begin W commit", "adopt V"}, w: anyRow, v: aRow, of: byName},
 	{name: "a lease that is given back", sessions: []string{"+W commit release", "acquire V"}, w: aRow, v: aRow,
 		of: byName},
@@ -67,6 +72,7 @@ var casts = []cast{
 	{name: "a client at a seal that is lifted", sessions: []string{"+bare commit", "bare", "unseal seal"}, of: seals},
 }
 
+func holds(r ruleset) bool         { return r.tokens() || r.claims() }
 func byName(r ruleset) bool        { return r.tokens() && !r.has("Key") }
 func byRow(r ruleset) bool         { return r.tokens() && r.has("Key") }
 func locks(r ruleset) bool         { return r.has("EditLock") }

@@ -34,6 +34,9 @@ var controls = slices.Concat([]control{
 		safe: []string{"SQLite"}},
 	{name: "a state without the attempt", rules: with("Claim"), sessions: []string{"begin update commit", "take update"},
 		own: map[string]action{"update": put("")}},
+	{name: "a held transaction without a lock", rules: with("Ledger"), sessions: []string{"begin hold note commit", "take"},
+		own:  map[string]action{"hold": check("SELECT token FROM fencing_tokens WHERE name = 'books'", isOlder)},
+		safe: []string{"SQLite"}},
 	{name: "a filter in the WHERE", rules: with("RowFence"), sessions: []string{"several", "take other"},
 		own: map[string]action{"several": filtered("fence_token <= %d"), "other": filtered("fence_token <= %d")}},
 }, checkThenWrite())

@@ -42,6 +42,8 @@ func (d *database) newPlace(t *testing.T, m mode) *place {
 			editedby varchar(20), editedsince ` + at + `, editedexpiry ` + at + `)`,
 		"CREATE TABLE jobs (id integer PRIMARY KEY, attempt bigint NOT NULL)",
 		"INSERT INTO jobs (id, attempt) VALUES (1, 0), (2, 0), (7, 0)",
+		"CREATE TABLE notes (id integer PRIMARY KEY, tag bigint NOT NULL)",
+		"INSERT INTO notes (id, tag) VALUES (1, 0)",
 	} {
 		p.exec(t, query)
 	}
@@ -144,7 +146,7 @@ func (l *lab) reset(ctx context.Context, sc *scenario) (*state, error) {
 	if err := l.rewrite(ctx, begin); err != nil {
 		return nil, err
 	}
-	var queries []string
+	queries := []string{"UPDATE notes SET tag = 0"}
 	if l.rules.has("ClaimOf") {
 		queries = append(queries, "UPDATE jobs SET attempt = 5")
 		begin.jobs = 5
@@ -223,13 +225,16 @@ func send(ctx context.Context, db *sql.DB, queries ...string) error {
 
 // left returns the rows after an order, as a reader sees them.
 func (l *lab) left(ctx context.Context) (string, error) {
+	s := state{rules: l.rules, rows: make(map[int]row)}
+	if err := l.admin.QueryRowContext(ctx, "SELECT tag FROM notes").Scan(&s.note); err != nil {
+		return "", err
+	}
 	rows, err := l.admin.QueryContext(ctx,
 		"SELECT id, tag, price, fence_token, serial, attempt, COALESCE(editedby, '') FROM books")
 	if err != nil {
 		return "", err
 	}
 	defer rows.Close()
-	s := state{rules: l.rules, rows: make(map[int]row)}
 	for rows.Next() {
 		var id int
 		var r row

@@ -160,6 +160,9 @@ func (a *actor) skips(name string) bool {
 	if name == "touch" || name == "bare" {
 		return a.dead && a.tx != nil
 	}
+	if name == "hold" || name == "note" {
+		return a.tx == nil || a.dead || !a.ready
+	}
 	if _, ok := writes[name]; !ok && name != "begin" && name != "snapshot" && name != "check" {
 		return false
 	}

@@ -84,6 +84,7 @@ type state struct {
 	newest int64 // token; those of the rows rise together
 	rows   map[int]row
 	jobs   int64 // the jobs' claims, which are equal
+	note   int64 // the tag of the row of notes, which no rule guards
 	sealed bool
 	silent bool // a stale write that reaches no row may have no error
 	holder int  // the session with the lease; -1 for none
@@ -112,7 +113,7 @@ func (s *state) shown() string {
 		}
 		all = append(all, text+" "+r.editor)
 	}
-	return strings.Join(all, "; ")
+	return fmt.Sprintf("%s; note %d", strings.Join(all, "; "), s.note)
 }
 
 // do makes an op's changes in the state, unless it must be refused, and returns the answer or each reason for a
@@ -132,6 +133,10 @@ func (s *state) do(o *op) (answer string, reasons []outcome) {
 			return "", []outcome{stale}
 		}
 		s.newest = o.tokens[0]
+	case "hold":
+		return "", s.hold(o)
+	case "note":
+		s.note = o.tag
 	case "acquire", "extend", "release", "expire":
 		return s.lease(o)
 	case "read":
@@ -245,6 +250,26 @@ func (s *state) refusals(o *op, w write, existing []int) (reasons []outcome) {
 		add(gone, len(existing) == 0)
 	}
 	return reasons
+}
+
+// hold compares the tokens, or the claim of row 1, of a transaction that may only commit under the newest ones.
+func (s *state) hold(o *op) (reasons []outcome) {
+	if s.rules.claims() {
+		claim := s.rows[1].attempt
+		if s.rules.has("ClaimOf") {
+			claim = s.jobs
+		}
+		if o.token(1) != claim {
+			reasons = append(reasons, stale)
+		}
+		return reasons
+	}
+	for _, token := range o.tokens {
+		if token < s.newest {
+			return []outcome{stale}
+		}
+	}
+	return nil
 }
 
 // lock is an op that requests row 1's edit lock or releases it.
