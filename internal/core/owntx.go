@@ -4,19 +4,31 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // tryLocked is try after lockFirst, on a server with [session.Capabilities].LocksAlone.
 func tryLocked[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	begun, err := e.lockFirst(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		got, err = try(ctx, e, c)
+	case !basedriver.IsSkip(err):
+		e.conn.FollowRollback(err)
+		err = unsent{err}
 	}
 	if begun {
 		err = e.conn.endOwnTx(ctx, err)
 	}
 	return got, err
 }
+
+// unsent is an error of a statement that wasn't sent, because a query before it failed.
+type unsent struct{ error }
+
+func (e unsent) Unwrap() error   { return e.error }
+func (unsent) SafeToRetry() bool { return true }
 
 // lockFirst locks the rows of other tables with which the guard compares the statement's tokens, on a server where the
 // guard itself can't do so ([session.Capabilities].LocksAlone). Only a transaction keeps the locks. If none is open,

@@ -141,10 +141,7 @@ type Texts struct {
 	// absolute value, becomes the highest integer, above all tokens.
 	Size Around
 
-	// KeyText makes a column a text that is compared byte by byte, whatever the column's type and collation.
-	KeyText Around
-
-	// ClaimText joins a key, as KeyText writes it, and an integer with a colon. The result is NULL if the key is NULL.
+	// ClaimText joins a key, as [sqltext.Capabilities].KeyText writes it, and an integer with a colon. The result is NULL if the key is NULL.
 	ClaimText Around
 
 	// Equal, Less and LessOrEqual compare two integers; neither is NULL.

@@ -105,6 +105,10 @@ type Capabilities struct {
 	// off; empty if the database has no such setting.
 	Unlimited string
 
+	// KeyText is the SQL before and after a column that makes the column a text that is compared byte by byte, whatever
+	// the column's type and collation.
+	KeyText [2]string
+
 	// LocksFirst: queries before the statement lock the rows of other tables and compare them with the tokens, instead
 	// of the guard.
 	LocksFirst fact.Fact

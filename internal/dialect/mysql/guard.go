@@ -43,8 +43,7 @@ var Guard = &guard.Dialect{
 	Texts: guard.Texts{
 		// Without the cast a text would be compared as a floating-point number.
 		Size: guard.Around{Before: "ABS(GREATEST(COALESCE(CAST(", After: " AS SIGNED), 0), -9223372036854775807))"},
-		// In most collations "books" equals "BOOKS", and in nearly all "books ".
-		KeyText:     guard.Around{Before: "CAST(CONVERT(", After: " USING utf8mb4) AS BINARY)"},
+
 		ClaimText:   guard.Around{Before: "CONCAT(", Between: ", ':', ", After: ")"},
 		Equal:       guard.Around{Between: " = "},
 		Less:        guard.Around{Between: " < "},

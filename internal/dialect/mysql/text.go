@@ -151,6 +151,8 @@ var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
 		Placeholder: '?',
 		Numbers:     fact.No,
 		OwnNumbers:  fact.No,
+		// In most collations "books" equals "BOOKS", and in nearly all "books ".
+		KeyText:     [2]string{"CAST(CONVERT(", " USING utf8mb4) AS BINARY)"},
 		LocksFirst:  fact.No,
 		Application: fact.No,
 

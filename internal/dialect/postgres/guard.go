@@ -28,8 +28,7 @@ var Guard = &guard.Dialect{
 		OwnLedgers:        fact.No,
 	},
 	Texts: guard.Texts{
-		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", After: ", 0), -9223372036854775807))"},
-		KeyText: guard.Around{After: `::pg_catalog.text COLLATE pg_catalog."C"`},
+		Size: guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", After: ", 0), -9223372036854775807))"},
 		// concat alone would turn a NULL key into a text.
 		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", After: "))"},
 		// These functions refuse a column of a floating-point type, which would take a token for equal to the tokens

@@ -207,6 +207,7 @@ var capabilities = &sqltext.Capabilities{
 	Placeholder: '$',
 	Numbers:     fact.Yes,
 	OwnNumbers:  fact.Yes,
+	KeyText:     [2]string{"", `::pg_catalog.text COLLATE pg_catalog."C"`},
 	LocksFirst:  fact.No,
 	Application: fact.Yes,
 

@@ -25,7 +25,6 @@ var Guard = &guard.Dialect{
 	Texts: guard.Texts{
 		// Without the cast a text column would be compared as text.
 		Size:        guard.Around{Before: "abs(max(COALESCE(CAST(", After: " AS INTEGER), 0), -9223372036854775807))"},
-		KeyText:     guard.Around{Before: "CAST(", After: " AS TEXT) COLLATE BINARY"},
 		ClaimText:   guard.Around{Between: " || ':' || "},
 		Equal:       guard.Around{Between: " = "},
 		Less:        guard.Around{Between: " < "},

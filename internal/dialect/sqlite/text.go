@@ -80,6 +80,7 @@ var capabilities = sync.OnceValue(func() *sqltext.Capabilities {
 		Placeholder: '?',
 		Numbers:     fact.Yes,
 		OwnNumbers:  fact.No, // drivers differ in how they count those
+		KeyText:     [2]string{"CAST(", " AS TEXT) COLLATE BINARY"},
 		LocksFirst:  fact.No,
 		Application: fact.No,
 

@@ -9,10 +9,9 @@ import (
 // claimedColumns returns the key column and the claim column of the table with the claims, as the guard's query reads
 // them.
 func (w claims) claimedColumns() guard.ClaimColumns {
-	before, behind := w.Dialect.Guard.KeyText.Ends()
 	c := &w.rules.ClaimOf
 	return guard.ClaimColumns{
-		Key:   before + guard.ClaimedTable + "." + w.Dialect.Quote(c.Key) + behind,
+		Key:   w.Dialect.keyText(guard.ClaimedTable + "." + w.Dialect.Quote(c.Key)),
 		Claim: "COALESCE(" + guard.ClaimedTable + "." + w.Dialect.Quote(c.Claim) + ", 0)",
 	}
 }

@@ -14,8 +14,7 @@ func (editLock) refuses(*writer) bool { return true }
 func (editLock) check(w *writer) {
 	l, d := &w.rules.Quoted.lock, w.Dialect
 	by, since, expiry := w.target.Qualifier+"."+l.By, w.target.Qualifier+"."+l.Since, w.target.Qualifier+"."+l.Expiry
-	before, behind := d.Guard.KeyText.Ends()
-	text := before + by + behind
+	text := d.keyText(by)
 	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text(""), d.Capabilities().BuiltIn), " OR ")
 	w.same(text, 0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry)

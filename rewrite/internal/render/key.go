@@ -67,6 +67,11 @@ func (w *writer) shownKey() string {
 
 // rowsKey returns the row's key as text.
 func (w *writer) rowsKey() string {
-	before, behind := w.Dialect.Guard.KeyText.Ends()
-	return before + w.target.Qualifier + "." + w.rules.Quoted.key + behind
+	return w.Dialect.keyText(w.target.Qualifier + "." + w.rules.Quoted.key)
+}
+
+// keyText makes a column a text that is compared byte by byte.
+func (d *Dialect) keyText(column string) string {
+	around := &d.Capabilities().KeyText
+	return around[0] + column + around[1]
 }

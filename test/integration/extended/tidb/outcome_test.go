@@ -96,6 +96,44 @@ func TestOutcomeOfALedgerWriteWhenTheNetworkFails(t *testing.T) {
 	}
 }
 
+// If the context of a write ends while the write waits for the lock of its token's name, the outcome is known: the write
+// hasn't landed.
+func TestOutcomeIsKnownIfTheContextEndsDuringTheWaitForTheLedger(t *testing.T) {
+	dsn, plain := setup(t)
+	reset(t, plain)
+	exec(t, plain, "REPLACE INTO fencing_tokens VALUES ('books', 5)")
+	before := priceOfFirst(t, plain)
+	for _, way := range addSix {
+		db := fence(t, dsn, sqlfence.Ledger())
+		db.SetMaxOpenConns(1)
+		exec(t, withContext{db, holding(5)}, "UPDATE books SET price = price WHERE id = 2") // queries the server
+		locker, err := plain.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, locker, "SELECT token FROM fencing_tokens WHERE name = 'books' FOR UPDATE")
+		ctx, cancel := context.WithCancel(holding(5))
+		ended := make(chan error)
+		go func() { ended <- way.do(ctx, db) }()
+		harness.Eventually(t, "the write waits", func() bool { return waiting(t, plain) })
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) || errors.Is(err, sqlfence.ErrUnknownOutcome) {
+			t.Errorf("%s: %v, want context.Canceled and no ErrUnknownOutcome", way.name, err)
+		}
+		if err := locker.Rollback(); err != nil {
+			t.Error(err)
+		}
+		var open int64
+		if err := db.QueryRow("SELECT @@tidb_current_ts").Scan(&open); err != nil || open != 0 {
+			t.Errorf("%s: a transaction is open: %d, %v", way.name, open, err)
+		}
+		if after := priceOfFirst(t, plain); after != before {
+			t.Errorf("%s: the price has changed from %d to %d", way.name, before, after)
+		}
+		_ = db.Close()
+	}
+}
+
 // In Observe mode neither a token nor the call that sends a write keeps the write from being applied once.
 func TestObservedLedgerWritesAreApplied(t *testing.T) {
 	dsn, plain := setup(t)
