@@ -111,6 +111,9 @@ type querier interface {
 
 // send calls do with the statement's text, in a transaction if the statement needs one.
 func (s statement) send(ctx context.Context, db querier, do func(db querier, text string) error) error {
+	if s.reset != nil {
+		s.reset()
+	}
 	begins, ok := db.(interface {
 		BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 	})

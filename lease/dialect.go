@@ -100,6 +100,10 @@ type statement struct {
 	// alone is an SQL string with the same effect that needs no transaction. If alone changes a row, result is the
 	// query for the result, and the transaction isn't begun.
 	alone, result string
+
+	// reset forgets the rows of an earlier attempt, which a failed COMMIT has rolled back; nil if scanning a row has no
+	// lasting effect.
+	reset func()
 }
 
 // createIndex creates the index that the query of list uses, because only few of all leases are live.

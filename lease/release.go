@@ -35,7 +35,9 @@ func (m *Leases) extend(
 		until, left, err = scanTimes(rows)
 		return err
 	}
-	if err := m.query(ctx, scan, m.dialect.extend(lockID, ttl)); err != nil {
+	s := m.dialect.extend(lockID, ttl)
+	s.reset = func() { held = false }
+	if err := m.query(ctx, scan, s); err != nil {
 		return time.Time{}, 0, fmt.Errorf("lease: extend: %w", m.explain(ctx, err))
 	}
 	if !held {
@@ -134,6 +136,7 @@ func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {
 	notify := m.listener.listener != nil
 	s := m.dialect.release(r.lockID, r.release, r.hold, notify)
 	scan := func(rows *sql.Rows) error { return rows.Scan(releaseRow(notify, &r.key)...) }
+	s.reset = func() { r.key = "" }
 	var err error
 	if r.again {
 		err = m.query(ctx, scan, s)
