@@ -175,3 +175,36 @@ func TestExtendSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// The server may return an extension's or a release's row, and then fail with a serialization failure. If another
+// holder has the lease by the second attempt, the row of the first one doesn't count.
+func TestResultThatWasRolledBackDoesNotCount(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		for name, test := range map[string]struct {
+			is func(fakedb.Call) bool
+			do func(id string) error
+		}{
+			"extend":  {isExtend, func(id string) error { _, err := leases.Extend(t.Context(), id, time.Minute); return err }},
+			"release": {isRelease, func(id string) error { return leases.Release(t.Context(), id) }},
+		} {
+			id := acquire(t, leases, name, lease.TTL(time.Second)).LockID()
+			handle, sent := d.handle, 0
+			d.handle = func(ctx context.Context, c fakedb.Call) (fakedb.Response, error) {
+				if !test.is(c) {
+					return handle(ctx, c)
+				}
+				if sent++; sent > 1 {
+					return fakedb.Response{}, nil
+				}
+				answer, err := handle(ctx, c)
+				answer.RowsErr = stateError("40001")
+				return answer, err
+			}
+			if err := test.do(id); !errors.Is(err, lease.ErrNotHeld) || sent < 2 {
+				t.Errorf("%s, sent %d times: %v, want ErrNotHeld", name, sent, err)
+			}
+			d.handle = handle
+		}
+	})
+}
