@@ -169,3 +169,31 @@ func countKeys(db *sql.DB, query string, args []any) (n int, exact bool, err err
 	}
 	return n, exact, rows.Err()
 }
+
+// A write that presents the claim of another table's row is compared with the row of exactly this key, whatever other
+// keys the collation considers equal.
+func TestClaimOfReadsNoKeyThatItsCollationConsidersEqual(t *testing.T) {
+	for _, kind := range keyTypes[:9] {
+		dsn, plain := setup(t)
+		exec(t, plain, "DROP TABLE pens")
+		if _, err := plain.Exec("CREATE TABLE pens (code " + kind + ", claim bigint NOT NULL, KEY (code))"); err != nil {
+			t.Logf("%s: %v", kind, err)
+			continue
+		}
+		db, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("pens", sqlfence.Claim("claim"), sqlfence.Key("code")),
+			sqlfence.WithTable("books", sqlfence.ClaimOf("pens")))
+		harness.CloseAtEnd(t, db, err)
+		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "pens/a", Value: 7})
+		exec(t, plain, "INSERT INTO pens VALUES ('A', 9), ('a ', 5)")
+		reset(t, plain)
+		for claim, want := range map[int64]error{0: sqlfence.ErrStale, 7: nil, 8: sqlfence.ErrStale} {
+			if claim > 0 {
+				exec(t, plain, "INSERT INTO pens VALUES ('a', ?)", claim)
+			}
+			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 3 WHERE id = 1"); !errors.Is(err, want) {
+				t.Errorf("%s: claim %d: %v, want %v", kind, claim, err, want)
+			}
+			exec(t, plain, "DELETE FROM pens WHERE HEX(code) = '61'")
+		}
+	}
+}
