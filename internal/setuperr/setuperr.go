@@ -221,9 +221,10 @@ func lacksPrivilege(err error, message, name string) bool {
 		!strings.Contains(message, `"`+name+`"`)
 }
 
-// mentions reports whether a message contains name as a whole identifier.
+// mentions reports whether a message contains name as a whole identifier. Vitess appends the statement to the server's
+// message.
 func mentions(message, name string) bool {
-	for rest := message; ; {
+	for rest, _, _ := strings.Cut(message, " (errno "); ; {
 		before, after, found := strings.Cut(rest, name)
 		if !found {
 			return false
