@@ -19,7 +19,7 @@ var callChecks = []check{
 }
 
 func roundTrips(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		plainRec, rec := f.recorder(), f.recorder()
 		plain := f.closing(sql.OpenDB(plainRec), nil)
 		db := f.open(rec, books(fence.rule()))
@@ -85,7 +85,7 @@ func contexts(f *fenced) {
 }
 
 func nothingLeaks(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		rec := f.recorder()
 		db := f.open(rec, books(fence.rule()))
 		for _, w := range f.writes() {

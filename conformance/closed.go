@@ -57,7 +57,7 @@ func failClosed(f *fenced) {
 
 func noToken(f *fenced) {
 	other := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "pens", Value: 5})
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		rec := f.recorder()
 		db := f.open(rec, books(fence.rule()))
 		f.reset(1)
@@ -85,7 +85,7 @@ func noToken(f *fenced) {
 }
 
 func bypassAndObserve(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
 		for _, way := range ways {
@@ -119,7 +119,7 @@ func bypassAndObserve(f *fenced) {
 }
 
 func observer(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
 		f.eachWrite(func(what string, w write, send sender) {

@@ -56,13 +56,24 @@ func (f *fenced) open(c *recorder, opts ...sqlfence.Option) *sql.DB {
 
 func books(rules ...sqlfence.Rule) sqlfence.Option { return sqlfence.WithTable("books", rules...) }
 
-// fences are the two rules that compare tokens.
-var fences = []struct {
+// A fence is a rule that compares tokens.
+type fence struct {
 	name string
 	rule func() sqlfence.Rule
-}{
+}
+
+// fences are the two rules that compare tokens.
+var fences = []fence{
 	{"row fence", func() sqlfence.Rule { return sqlfence.RowFence("fence_token") }},
 	{"ledger", sqlfence.Ledger},
+}
+
+// fences returns the rules that the harness doesn't skip.
+func (f *fenced) fences() []fence {
+	return slices.DeleteFunc(slices.Clone(fences), func(r fence) bool {
+		_, skipped := f.harness.Skip[r.name]
+		return skipped
+	})
 }
 
 // reset sets the books 1, 2 and 3 to price 10. mark becomes the stored token of each book and the ledger's newest

@@ -108,7 +108,7 @@ func unknownName(f *fenced) {
 }
 
 func otherTables(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		rec := f.recorder()
 		db := f.open(rec, books(fence.rule()))
 		f.reset(9)

@@ -25,7 +25,7 @@ var staleChecks = []check{
 }
 
 func staleWrites(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		f.eachWrite(func(what string, w write, send sender) {
 			if fence.name == "ledger" || w.meets { // under a row fence, a new row has no stored token
@@ -37,7 +37,7 @@ func staleWrites(f *fenced) {
 }
 
 func currentWrites(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		f.eachWrite(func(what string, w write, send sender) {
 			for _, token := range []int64{9, 10} {
@@ -81,7 +81,7 @@ func allOrNothing(f *fenced) {
 			f.want(what+" left", f.state(), before)
 		}
 	}
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		f.reset(5)
 		f.issue(7)
@@ -108,7 +108,7 @@ func driversError(f *fenced) {
 	if own == nil {
 		f.fatalf("the driver alone: a key that is there already is no error")
 	}
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		_, err := f.open(nil, books(fence.rule())).ExecContext(holding(8), f.bind("UPDATE books SET price = ? WHERE id = ?"),
 			30, 1)
 		var stale *sqlfence.StaleError

@@ -24,7 +24,7 @@ var raceChecks = []check{
 }
 
 func tokenAtExecution(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		for _, prepareCtx := range []context.Context{context.Background(), holding(3), holding(20)} {
 			f.reset(9)
@@ -43,7 +43,7 @@ func tokenAtExecution(f *fenced) {
 }
 
 func pausedWriter(f *fenced) {
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		query := f.bind("UPDATE books SET price = ? WHERE id = ?")
 		f.reset(1)
@@ -100,7 +100,7 @@ func (f *fenced) alone() bool {
 // write, the writer must never read a price below its token. The last price must be the highest token that was written.
 func competingWriters(f *fenced) {
 	const writers, rounds = 6, 5
-	for _, fence := range fences {
+	for _, fence := range f.fences() {
 		db := f.open(nil, books(fence.rule()))
 		f.reset(1)
 		var mu sync.Mutex

@@ -18,11 +18,12 @@ type killer struct {
 	plain *sql.DB
 	files []string // with the servers' process ids, MySQL's first; none for a server that the test may not kill
 	kills atomic.Int64
+	stale func() int64 // how many stale writes have a known outcome
 }
 
-func newKiller(t *testing.T, plain *sql.DB) *killer {
+func newKiller(t *testing.T, plain *sql.DB, stale func() int64) *killer {
 	t.Helper()
-	return &killer{t: t, plain: plain, files: strings.Fields(os.Getenv("SQLFENCE_VITESS_PIDS"))}
+	return &killer{t: t, plain: plain, stale: stale, files: strings.Fields(os.Getenv("SQLFENCE_VITESS_PIDS"))}
 }
 
 // done reports whether each server was killed.
@@ -38,7 +39,9 @@ func (k *killer) run(over chan struct{}) {
 			return
 		case <-time.After(10 * time.Second):
 		}
+		began := time.Now()
 		k.kill(k.files[k.kills.Load()%int64(len(k.files))])
+		k.t.Logf("a server was away for %v, after %d stale attempts", time.Since(began).Round(100*time.Millisecond), k.stale())
 		k.kills.Add(1)
 	}
 }

@@ -102,7 +102,7 @@ func TestStorm(t *testing.T) {
 			if server := os.Getenv("SQLFENCE_VITESS_MYSQL"); server != "" {
 				others.Go(func() { killOften(t, open(t, server), over) })
 			}
-			k := newKiller(t, plain)
+			k := newKiller(t, plain, s.stale)
 			others.Go(func() { k.run(over) })
 			for seed := range 8 {
 				writers.Go(func() {
