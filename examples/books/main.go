@@ -3,7 +3,7 @@
 //
 //	go run ./examples/books                        # SQLite in a temporary folder
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
-//	go run ./examples/books -dsn mysql://...       # a database of its own, on MySQL or MariaDB
+//	go run ./examples/books -dsn mysql://...       # a database of its own, on MySQL or MariaDB; on Vitess an empty keyspace
 //
 // The program itself is in internal/demo. With an empty build cache, SQLite and the database drivers take some minutes
 // to compile. So this program, which compiles in seconds, shows progress, builds internal/demo and runs it with its own

@@ -35,8 +35,11 @@ func New(ctx context.Context, name, dsn string) (*Database, error) {
 		return &Database{sqlite.Driver, sqlite.DSN(filepath.Join(dir, name+".db")), func() error { return os.RemoveAll(dir) }}, nil
 	}
 	if strings.HasPrefix(dsn, mysql.Scheme) {
-		dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_"+name+"_")
-		return &Database{mysql.Driver, dsn, drop}, err
+		db, err := mysql.Fresh(ctx, dsn, "sqlfence_"+name+"_")
+		if err != nil {
+			return nil, err
+		}
+		return &Database{mysql.Driver, db.DSN, db.Drop}, nil
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {

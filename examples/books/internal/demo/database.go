@@ -19,10 +19,11 @@ import (
 )
 
 // A source is a fresh, empty database of the example's own: an SQLite file in a temporary folder,
-// or a PostgreSQL schema. drop removes it.
+// a PostgreSQL schema, a MySQL database or a keyspace of Vitess. drop removes it, or its tables.
 type source struct {
 	driver, dsn string
 	drop        func() error
+	unverified  bool // package verify doesn't work there
 }
 
 func newSQLite(driver string) (*source, error) {
@@ -62,13 +63,13 @@ func newPostgres(ctx context.Context, dsn string) (*source, error) {
 	}, nil
 }
 
-// newMySQL creates a temporary database on a server of MySQL or MariaDB.
+// newMySQL creates a temporary database on a server of MySQL or MariaDB, or takes an empty keyspace of Vitess.
 func newMySQL(ctx context.Context, dsn string) (*source, error) {
-	dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_books_")
+	db, err := mysql.Fresh(ctx, dsn, "sqlfence_books_")
 	if err != nil {
 		return nil, err
 	}
-	return &source{mysql.Driver, dsn, drop}, nil
+	return &source{driver: mysql.Driver, dsn: db.DSN, drop: db.Drop, unverified: db.Keyspace}, nil
 }
 
 // create makes the table with its one book. It uses the base driver without sqlfence, as a migration would. The table

@@ -24,8 +24,8 @@ var errStaleLanded = errors.New("stale writes landed")
 
 func main() {
 	n := flag.Int("clients", 1000, "how many clients change the price")
-	dsn := flag.String("dsn", "", "a PostgreSQL database, or a MySQL or MariaDB one as mysql://..., to use instead "+
-		"of SQLite")
+	dsn := flag.String("dsn", "", "a PostgreSQL database, or a MySQL or MariaDB one, or an empty keyspace of Vitess, "+
+		"as mysql://..., to use instead of SQLite")
 	seed := flag.Uint64("seed", 0, "seed of the clients' delays; 0 for another one each time")
 	flag.Parse()
 	if *n < 1 || flag.NArg() > 0 {

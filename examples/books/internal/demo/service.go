@@ -13,13 +13,17 @@ import (
 )
 
 // opener opens a database: fenced or bare. Everything after opening is equal for both.
-type opener func(driver, dsn string) (*sql.DB, error)
+type opener func(*source) (*sql.DB, error)
 
-func fenced(driver, dsn string) (*sql.DB, error) {
-	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), verify.OnConnect())
+func fenced(s *source) (*sql.DB, error) {
+	opts := []sqlfence.Option{sqlfence.WithTable("books", sqlfence.RowFence("fence_token"))}
+	if !s.unverified {
+		opts = append(opts, verify.OnConnect())
+	}
+	return sqlfence.Open(s.driver, s.dsn, opts...)
 }
 
-func bare(driver, dsn string) (*sql.DB, error) { return sql.Open(driver, dsn) }
+func bare(s *source) (*sql.DB, error) { return sql.Open(s.driver, s.dsn) }
 
 // service is the book service: it changes the price of the one book.
 type service struct {
@@ -38,7 +42,7 @@ func withService(ctx context.Context, fresh func(context.Context) (*source, erro
 	if err := src.create(ctx); err != nil {
 		return err
 	}
-	db, err := open(src.driver, src.dsn)
+	db, err := open(src)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/conformance"
 )
 
-// empty drops all tables of the keyspace of one shard.
-func empty(t testing.TB) {
+// empty drops all tables of a keyspace.
+func empty(t testing.TB, keyspace string) {
 	t.Helper()
-	plain := open(t, in(t, "plain", nil))
+	plain := open(t, in(t, keyspace, nil))
 	rows, err := plain.Query("SHOW TABLES")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestConformance(t *testing.T) {
 	defer slog.SetDefault(logger)
 	report := conformance.Check(t, conformance.Harness{Skip: skipped, Connector: func(t testing.TB) driver.Connector {
 		t.Helper()
-		empty(t)
+		empty(t, "plain")
 		cfg, err := mysql.ParseDSN(in(t, "plain", nil))
 		if err != nil {
 			t.Fatal(err)
