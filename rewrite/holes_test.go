@@ -321,6 +321,21 @@ func TestRepeatedParts(t *testing.T) {
 	}
 }
 
+// TestAssignmentIsNotRepeatedInPieces: the value that a condition assigns to a variable extends past AND, so the parts
+// between the ANDs aren't conditions.
+func TestAssignmentIsNotRepeatedInPieces(t *testing.T) {
+	for _, condition := range []string{"NOT @a := 0 AND id = 1", "0 = @a := 0 AND id = 1", "price > 1 AND NOT @a := 0 AND id = 1"} {
+		for _, sql := range []string{"DELETE FROM books WHERE " + condition,
+			"DELETE books FROM books JOIN pens ON " + condition} {
+			s := sample{sql: sql}
+			guarded := standard(t, s.plan(t, databases.MySQL, "row"))
+			if n := strings.Count(guarded, "id = 1"); n != 1 {
+				t.Errorf("%s: id = 1 occurs %d times in %s", sql, n, guarded)
+			}
+		}
+	}
+}
+
 // A condition in a CASE isn't one of the WHERE's conditions, whatever operator precedes the CASE, so the guard doesn't
 // repeat it. The operators are those of pg_operator, and some that an application may create.
 func TestCaseBehindOperators(t *testing.T) {

@@ -160,3 +160,24 @@ func compareStaleAndFresh(t *testing.T, plain, guarded *sql.DB, query string, ar
 		}
 	}
 }
+
+// TestConditionWithAssignmentDeletesTheSameRows has conditions in which the value of a variable extends past AND.
+func TestConditionWithAssignmentDeletesTheSameRows(t *testing.T) {
+	sh := harness.NewShop(t, harness.MySQL, sqlfence.RowFence("fence_token"))
+	for _, condition := range []string{"NOT @a := 0 AND id = 1", "0 = @a := 0 AND id = 1", "@a := id AND price > 5"} {
+		sh.Reset(t, 5)
+		want := sh.State(t, false)
+		sh.Exec(t, "DELETE FROM books WHERE "+condition)
+		if want == sh.State(t, false) {
+			t.Fatalf("%s selects no row", condition)
+		}
+		want = sh.State(t, false)
+		sh.Reset(t, 5)
+		if _, err := sh.DB.ExecContext(harness.Holding(t, 5), "DELETE FROM books WHERE "+condition); err != nil {
+			t.Error(err)
+		}
+		if got := sh.State(t, false); got != want {
+			t.Errorf("%s leaves %s, want %s", condition, got, want)
+		}
+	}
+}
