@@ -60,6 +60,7 @@ func TestParseNameRefuses(t *testing.T) {
 		{Postgres, "1a"}, {Postgres, "[a]"}, {Postgres, "`a`"}, {Postgres, "a\x00"}, {Postgres, "ÉTÉ"}, {Postgres, `a."b".İ`}, {Postgres, "\xff"}, {Postgres, "$1"},
 		{SQLite, ""}, {SQLite, "a-b"}, {SQLite, "[a"}, {SQLite, "x'00'"}, {SQLite, "?"}, {SQLite, "''"}, {SQLite, "books b"}, {SQLite, "a.b.c"},
 		{MySQL, ""}, {MySQL, "a.b.c"}, {MySQL, "'books'"}, {MySQL, "``"}, {MySQL, "ÉTÉ"}, {MySQL, "12"}, {MySQL, "@a"}, {MySQL, "a.`b"}, {MySQL, "$a"},
+		{MySQL, "`bo?ks`"}, {MySQL, "`sh?p`.books"},
 	} {
 		if schema, name, err := tt.r.ParseName(tt.in); err == nil {
 			t.Errorf("%q: got %q, %q", tt.in, schema, name)
