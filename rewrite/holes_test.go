@@ -388,6 +388,24 @@ func TestValidStatements(t *testing.T) {
 	}
 }
 
+// TestValueThatIsTheTablesName: in SQLite a string may be a name, but not in a condition. The hidden column of a full-text
+// table has the table's name.
+func TestValueThatIsTheTablesName(t *testing.T) {
+	for sql, want := range map[string]guard.Verdict{
+		"DELETE FROM books WHERE title = 'books'":                     guard.Guard,
+		"DELETE FROM books WHERE title IN ('pens', 'BOOKS') OR a = 1": guard.Guard,
+		"DELETE FROM 'books' WHERE title LIKE 'books'":                guard.Guard,
+		`DELETE FROM books WHERE "books" = 'x'`:                       guard.Refuse,
+		"DELETE FROM books WHERE books = 'books'":                     guard.Refuse,
+		"DELETE FROM books WHERE title = 'books' AND books MATCH 'x'": guard.Refuse,
+	} {
+		s := sample{sql: sql}
+		if p := s.plan(t, databases.SQLite, "row"); p.Verdict != want {
+			t.Errorf("%s: %v %s", sql, p.Verdict, p.Refusal.Reason)
+		}
+	}
+}
+
 // TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
 func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
 	if m, ok := reader(t, databases.SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`), nil); !ok || m.Key != "O'Brien" {
