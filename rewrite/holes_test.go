@@ -406,6 +406,30 @@ func TestValueThatIsTheTablesName(t *testing.T) {
 	}
 }
 
+// TestValueThatIsTheNameOfTheEncodingsSetting: a statement that reads the setting or stores its name doesn't change it.
+func TestValueThatIsTheNameOfTheEncodingsSetting(t *testing.T) {
+	for sql, want := range map[string]guard.Verdict{
+		"SELECT current_setting('client_encoding')":                                     guard.Pass,
+		"SELECT client_encoding FROM sessions":                                          guard.Pass,
+		"UPDATE pens SET title = 'client_encoding'":                                     guard.Pass,
+		"UPDATE books SET title = E'client_encoding'":                                   guard.Guard,
+		"SELECT set_config('client_encoding', 'GBK', false)":                            guard.Refuse,
+		`SELECT "set_config"('client_encoding', 'GBK', false)`:                          guard.Refuse,
+		"UPDATE books SET title = set_config('client_encoding', 'GBK', false)":          guard.Refuse,
+		"UPDATE pg_settings SET setting = 'GBK' WHERE name = 'client_encoding'":         guard.Refuse,
+		"SELECT query_to_xml('SELECT 1', true, false, 'client_encoding')":               guard.Refuse,
+		"SET client_encoding = 'GBK'":                                                   guard.Refuse,
+		"SELECT 1; SET client_encoding = 'GBK'":                                         guard.Refuse,
+		"ALTER ROLE app SET client_encoding = 'GBK'":                                    guard.Refuse,
+		"DO $$ BEGIN PERFORM set_config('client_' || 'encoding', 'GBK', false); END $$": guard.Refuse,
+	} {
+		s := sample{sql: sql}
+		if p := s.plan(t, databases.Postgres, "row"); p.Verdict != want {
+			t.Errorf("%s: %v %s", sql, p.Verdict, p.Refusal.Reason)
+		}
+	}
+}
+
 // TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
 func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
 	if m, ok := reader(t, databases.SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`), nil); !ok || m.Key != "O'Brien" {

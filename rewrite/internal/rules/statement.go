@@ -215,7 +215,7 @@ func (p protection) codeNamesNothing(at int32, code string) bool {
 // statements.
 func (p protection) keepsEncoding() bool {
 	at := p.ChangesEncoding()
-	if at < 0 {
+	if at < 0 || p.setsNothing() {
 		return true
 	}
 	setting, value := p.EncodingSetting()
