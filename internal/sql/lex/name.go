@@ -28,8 +28,7 @@ func (r *Rules) parseName(s, want string) (schema, name string, err error) {
 		return "", "", fmt.Errorf("name %.80q: want %s", s, want)
 	}
 	if r.TwoModes.Is() && strings.Contains(schema+name, "?") {
-		return "", "", fmt.Errorf("name %.80q: MySQL reads an emoji in a name as a question mark, so statements could "+
-			"write this name in other ways; rename it", s)
+		return "", "", fmt.Errorf("name %.80q: MySQL reads an emoji in another name as a question mark; rename it", s)
 	}
 	for _, t := range toks {
 		if r.LocaleFolds.Is() && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {

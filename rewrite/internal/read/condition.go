@@ -22,8 +22,7 @@ func (t *Text) Repeatable(s lex.Range) (parts []lex.Range) {
 	}
 	for i := lo; i < hi; i = t.Skip(i) {
 		switch tok := &t.Tokens[i]; {
-		case t.grammar.Lex.TwoModes.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'),
-			tok.Is(':') && t.Tokens[i+1].Is('='): // the value of @a := x AND y is x AND y
+		case t.grammar.Lex.TwoModes.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'), tok.Is(':') && t.Tokens[i+1].Is('='):
 			return nil
 		case tok.Kind != lex.Word || tok.Label:
 		case t.isWord(tok, "case"):

@@ -88,7 +88,7 @@ func (p protection) keepsSettings() bool {
 	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
 		return true
 	}
-	if p.setsNothing() {
+	if g.Setters != nil && p.writesOrReads() && !p.names(g.Setters) {
 		return true
 	}
 	for i := p.Lo; i < p.Hi; i++ {
@@ -103,13 +103,6 @@ func (p protection) keepsSettings() bool {
 		}
 	}
 	return true
-}
-
-// setsNothing reports whether the statement only reads and writes rows, and names nothing that can change a setting. So
-// the name of a setting in the statement is a column or a value.
-func (p protection) setsNothing() bool {
-	setters := p.Dialect.Guard.Setters
-	return setters != nil && p.writesOrReads() && !p.names(setters)
 }
 
 // takesSetting reports whether the function call at token i names its setting by an argument of the statement, and

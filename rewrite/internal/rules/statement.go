@@ -211,15 +211,12 @@ func (p protection) codeNamesNothing(at int32, code string) bool {
 	return true
 }
 
-// keepsEncoding refuses a statement that visibly changes the encoding in which the database reads the following
-// statements.
+// keepsEncoding refuses a statement that visibly changes the encoding of the following statements.
 func (p protection) keepsEncoding() bool {
-	at := p.ChangesEncoding()
-	if at < 0 || p.setsNothing() {
-		return true
-	}
+	at, setters := p.ChangesEncoding(), p.Dialect.Guard.Setters
 	setting, value := p.EncodingSetting()
-	return p.refuse(-1, at, advise.ChangesEncoding, setting, value)
+	return at < 0 || setters != nil && p.writesOrReads() && !p.names(setters) ||
+		p.refuse(-1, at, advise.ChangesEncoding, setting, value)
 }
 
 // keepsErrors refuses a statement that makes the server cut off its errors' texts, because a refusal couldn't be

@@ -1,12 +1,10 @@
 package rules
 
 import (
-	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+	"strings"
 )
 
 // update plans an UPDATE.
@@ -74,9 +72,8 @@ func (p writing) matchesInPlan(w *read.Write) bool {
 			continue
 		}
 		name, ok := p.Name(int(i))
-		ok = ok && p.Tokens[i].Kind != lex.Text // a string in an expression is a value
-		if ok && name == w.Target.Name && !p.Tokens[i+1].Is('.') && !p.Tokens[i+1].Is('(') && !p.isArgument(i) ||
-			p.Word(i, "match") {
+		ok = ok && name == w.Target.Name && p.TokenText(i)[0] != '\'' // in a condition, a value
+		if ok && !p.Tokens[i+1].Is('.') && !p.Tokens[i+1].Is('(') && !p.isArgument(i) || p.Word(i, "match") {
 			return p.refuseTarget(i, advise.FullText)
 		}
 	}
