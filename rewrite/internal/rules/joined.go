@@ -73,7 +73,7 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 		at = p.After(c.At)
 		p.insertText(at, "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE "+p.Dialect.Bool(true))
 	} else {
-		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
+		p.insertText(p.Offset(c.Lo), existsUncached)
 		p.insertText(at, ")")
 	}
 	for _, on := range w.Join.On {

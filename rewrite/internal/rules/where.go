@@ -92,11 +92,15 @@ func (p writing) repeatParts(condition lex.Range, at int32) {
 	}
 }
 
+// existsUncached begins a CASE with a condition in a subquery. Without BENCHMARK, which has side effects as far as the
+// server knows, MariaDB would reuse the subquery's result for a row with other texts that a collation considers equal.
+const existsUncached = "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE BENCHMARK(0, 1) = 0 AND ("
+
 // insertCase puts a condition that isn't empty into a CASE before a check.
 func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	at := p.After(c.Hi)
 	if p.Dialect.Guard.FindsDatesByNull.Is() && p.testsForNull(c.Range) {
-		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
+		p.insertText(p.Offset(c.Lo), existsUncached)
 		p.insertText(at, ")")
 	} else {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN (")

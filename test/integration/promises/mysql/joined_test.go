@@ -30,3 +30,30 @@ func TestJoinedDeleteLeavesOtherRowsAlone(t *testing.T) {
 		}
 	}, sqlfence.RowFence("fence_token"))
 }
+
+// A DELETE finds its rows by texts that the column's collation considers equal to texts of other rows. MariaDB keeps the
+// results of subqueries under such texts.
+func TestDeleteTellsTextsApartThatACollationConsidersEqual(t *testing.T) {
+	dsn := setup(t)
+	plain, guarded := open(t, dsn), fence(t, dsn, sqlfence.RowFence("fence_token"))
+	exec(t, plain, "DROP TABLE books")
+	exec(t, plain, "CREATE TABLE books (id bigint PRIMARY KEY, isbn varchar(20) COLLATE utf8mb4_general_ci, price bigint, "+
+		"fence_token bigint NOT NULL DEFAULT 0, KEY (isbn))")
+	for _, query := range []string{
+		"DELETE b FROM books b JOIN pens p ON p.id = 1 WHERE BINARY b.isbn = 'A'",
+		"DELETE b FROM books b JOIN pens p ON p.id = 1 WHERE b.isbn COLLATE utf8mb4_bin = 'A' AND RAND() < 2",
+		"DELETE b FROM pens p JOIN books b ON BINARY b.isbn = 'A' WHERE p.id = 1",
+		"DELETE FROM books WHERE BINARY isbn = 'A' AND (price IS NULL OR price > 0)",
+	} {
+		exec(t, plain, "DELETE FROM books")
+		exec(t, plain, "INSERT INTO books (id, isbn, price) VALUES (1, 'a', 1), (2, 'A', 1), (3, 'a ', 1), (4, 'b', 1)")
+		_, err := guarded.ExecContext(holding(5), query)
+		var left string
+		if err := plain.QueryRow("SELECT GROUP_CONCAT(id ORDER BY id) FROM books").Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || left != "1,3,4" {
+			t.Errorf("%s: %v; the rows %s are left", query, err, left)
+		}
+	}
+}
