@@ -71,7 +71,7 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	}
 	if c.Empty() {
 		at = p.After(c.At)
-		p.insertText(at, "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE "+p.Dialect.Bool(true))
+		p.insertText(at, existsUncached+p.Dialect.Bool(true)+")")
 	} else {
 		p.insertText(p.Offset(c.Lo), existsUncached)
 		p.insertText(at, ")")

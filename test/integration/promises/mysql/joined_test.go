@@ -43,6 +43,7 @@ func TestDeleteTellsTextsApartThatACollationConsidersEqual(t *testing.T) {
 		"DELETE b FROM books b JOIN pens p ON p.id = 1 WHERE BINARY b.isbn = 'A'",
 		"DELETE b FROM books b JOIN pens p ON p.id = 1 WHERE b.isbn COLLATE utf8mb4_bin = 'A' AND RAND() < 2",
 		"DELETE b FROM pens p JOIN books b ON BINARY b.isbn = 'A' WHERE p.id = 1",
+		"DELETE b FROM pens p JOIN books b ON BINARY b.isbn = 'A' AND p.id = 1",
 		"DELETE FROM books WHERE BINARY isbn = 'A' AND (price IS NULL OR price > 0)",
 	} {
 		exec(t, plain, "DELETE FROM books")
