@@ -141,7 +141,8 @@ type Texts struct {
 	// absolute value, becomes the highest integer, above all tokens.
 	Size Around
 
-	// ClaimText joins a key, as [sqltext.Capabilities].KeyText writes it, and an integer with a colon. The result is NULL if the key is NULL.
+	// ClaimText joins a key, in the form of [sqltext.Capabilities].KeyText, and an integer with a colon. The result is
+	// NULL if the key is NULL.
 	ClaimText Around
 
 	// Equal, Less and LessOrEqual compare two integers; neither is NULL.

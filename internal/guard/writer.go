@@ -52,7 +52,7 @@ type Writer interface {
 	RowsText(of Lookup)
 
 	// Row returns the written row's key column and its claim, which is never NULL, and KeyText the key as
-	// [sqltext.Capabilities].KeyText. Spelling writes a token's key in a spelling, or NULL if the key has no such spelling.
+	// [sqltext.Capabilities].KeyText. Spelling writes a token's key in a spelling, or NULL if it has no such spelling.
 	Row() ClaimColumns
 	KeyText() string
 	Spelling(token int, s Spelling)
