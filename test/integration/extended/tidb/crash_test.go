@@ -38,8 +38,8 @@ func newCrashing(t *testing.T) *crashing {
 	s.address, s.port = harness.FreeAddress(t)
 	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, "init.sql"), []byte("ALTER USER root@'%' IDENTIFIED BY 'secret';\n"), 0o600),
 		os.WriteFile(filepath.Join(s.dir, "config.toml"), fmt.Appendf(nil, "initialize-sql-file = %q\ntemp-dir = %q\nsocket = %q\n"+
-			"[log]\nlevel = \"error\"\n[log.file]\nfilename = %q\n[status]\nreport-status = false\n",
-			s.dir+"/init.sql", s.dir+"/tmp", s.dir+"/socket", s.dir+"/tidb.log"), 0o600)); err != nil {
+			"[log]\nlevel = \"error\"\nslow-query-file = %q\n[log.file]\nfilename = %q\n[status]\nreport-status = false\n",
+			s.dir+"/init.sql", s.dir+"/tmp", s.dir+"/socket", s.dir+"/slow.log", s.dir+"/tidb.log"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.kill)
