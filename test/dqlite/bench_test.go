@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkWrites measures an UPDATE by key outside of a transaction on three nodes, plain, with RowFence and with
-// Ledger, in turns: by one caller, and by 16 callers, of whom dqlite admits one at a time. The metrics are the median
+// Ledger, in rotating turns: by one caller, and by 16 callers, of whom dqlite admits one at a time. The metrics are the median
 // time of one caller's write, the writes per second of 16 callers, and the ratios to the plain ones.
 func BenchmarkWrites(b *testing.B) {
 	const callers = 16
@@ -58,18 +58,18 @@ func BenchmarkWrites(b *testing.B) {
 		ways[i].db.SetMaxIdleConns(callers)
 		many(ways[i].db, func(n int64) bool { return n > 0 })
 	}
-	for i := int64(0); b.Loop(); i++ {
+	for i := 0; b.Loop(); i++ {
 		for j := range ways {
-			w := &ways[j]
+			w := &ways[(i+j)%len(ways)]
 			began := time.Now()
-			write(w.db, i)
+			write(w.db, int64(i))
 			w.took = append(w.took, time.Since(began))
 		}
 	}
 	b.StopTimer()
-	for range 20 {
+	for round := range 21 {
 		for j := range ways {
-			w := &ways[j]
+			w := &ways[(round+j)%len(ways)]
 			began := time.Now()
 			w.writes.Add(many(w.db, func(int64) bool { return time.Since(began) > 500*time.Millisecond }))
 			w.elapsed += time.Since(began)
