@@ -48,7 +48,7 @@ tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 
 		go test -timeout 2h -count 1 -v ./extended/tidb
 
 vitess: cgo ## test on Vitess, whose vtcombo is built once from its module (10 minutes of 2 cores); not a part of test-all
-	cd test/integration && SQLFENCE_REQUIRE=vitess SQLFENCE_VITESS_ATTEMPTS=5000 ../../scripts/with-vitess \
+	cd test/integration && SQLFENCE_REQUIRE=vitess SQLFENCE_VITESS_ATTEMPTS=50000 ../../scripts/with-vitess \
 		go test -timeout 2h -count 1 -v ./extended/vitess
 
 dqlite: cgo ## test on a dqlite of three nodes, which is built once from Debian's source (5 minutes of 2 cores); test-all has a shorter run

@@ -185,7 +185,7 @@ func unserved(err error) bool {
 		return true
 	}
 	// If one shard is lost and another one refuses, vtgate joins both errors, and sqlfence can't know the refusal.
-	return slices.Contains([]uint16{1053, 1105, 1317, 2002, 2003, 2006, 2013}, number(err)) ||
+	return slices.Contains([]uint16{1053, 1105, 1317, 2002, 2003, 2006, 2013, 3024}, number(err)) ||
 		strings.Count(err.Error(), "target: ") > 1
 }
 
