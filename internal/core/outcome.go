@@ -235,12 +235,14 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 func (s *Conn) mayHaveLanded(err error) bool {
 	p := s.settings.profile
 	switch {
-	case basedriver.IsSkip(err), p.isResponse(err), basedriver.IsBeforeBatch(err), isUnsent(err):
+	case basedriver.IsSkip(err), p.isResponse(err), basedriver.IsBeforeBatch(err), errors.As(err, new(unsent)):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers also return driver.ErrBadConn for statements that were sent: see docs/adr/0013.
 		return p.remote() && !s.adapter.Open() && !p.BadConnUnsent
-	case isInterrupted(err, p.remote()), p.Remote && dberr.IsIO(err):
+	case isInterrupted(err, p.remote()):
+		return !isUnsent(err)
+	case p.Remote && dberr.IsIO(err):
 		return true
 	}
 	// before the statement was sent, the connection was neither closed nor invalid
@@ -268,8 +270,12 @@ func isInterrupted(err error, remote bool) bool {
 		errors.As(err, &socket) || remote && errors.As(err, &network)
 }
 
-// isUnsent reports whether err is an error of pgx from before the first byte was sent, or an [unsent].
+// isUnsent reports whether err is an error of pgx from before the first byte was sent. pgx's "conn closed" isn't: pgx
+// 5.12 also returns it, with SafeToRetry, if the connection ends before the response to a sent COMMIT.
 func isUnsent(err error) bool {
-	var said interface{ SafeToRetry() bool }
-	return errors.As(err, &said) && said.SafeToRetry()
+	var said interface {
+		error
+		SafeToRetry() bool
+	}
+	return errors.As(err, &said) && said.SafeToRetry() && said.Error() != "conn closed"
 }

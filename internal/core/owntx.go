@@ -27,8 +27,7 @@ func tryLocked[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err 
 // unsent is an error of a statement that wasn't sent, because a query before it failed.
 type unsent struct{ error }
 
-func (e unsent) Unwrap() error   { return e.error }
-func (unsent) SafeToRetry() bool { return true }
+func (e unsent) Unwrap() error { return e.error }
 
 // lockFirst locks the rows of other tables with which the guard compares the statement's tokens, on a server where the
 // guard itself can't do so ([session.Capabilities].LocksAlone). Only a transaction keeps the locks. If none is open,

@@ -65,7 +65,7 @@ func (r Retrying) RunTx(
 		}
 		err = tx.Commit()
 		if unanswered(err) {
-			return false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+			return false, &unknownOutcome{err: err, resent: true}
 		}
 		return dberr.IsRolledBack(err), err
 	})

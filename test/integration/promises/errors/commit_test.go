@@ -107,6 +107,26 @@ func TestLostRepliesOfCommitStatements(t *testing.T) {
 	})
 }
 
+// Retry reports a COMMIT without a response as unknown on each driver without sqlfence, too. pgx says that it sent
+// nothing.
+func TestLostRepliesOfUnfencedCommits(t *testing.T) {
+	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, func(t *testing.T, s *harness.Shop, c *cutter) {
+		for _, cut := range cuts[:2] {
+			s.Reset(t, 9)
+			err := sqlfence.Retry(t.Context(), c.raw, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, "UPDATE books SET price = price + $1 WHERE id = $2", 1, 1)
+				c.arm("COMMIT", cut)
+				return err
+			})
+			if done, landed := c.disarm(); !done || landed != 1 {
+				t.Errorf("cut off: %v, executed %d times", done, landed)
+			}
+			wantUnknown(t, err, nil)
+			wantPrice(t, s, 11)
+		}
+	})
+}
+
 func begun(t *testing.T, r harness.Runner) harness.Runner {
 	t.Helper()
 	if _, err := r.ExecContext(t.Context(), "BEGIN"); err != nil {
