@@ -175,8 +175,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 // Fenced implements fenced.Conn: package verify queries the database over the connection.
 func (c *conn) Fenced() (*core.Settings, core.ConnAdapter) { return c.state.Settings(), c.adapter }
 
-// Raw returns the base driver's connection, for sql.Conn.Raw. Calls on that connection aren't guarded; observers get a
-// RawAccess event.
+// Raw returns the base driver's connection, for sql.Conn.Raw. Calls on it aren't guarded; observers get RawAccess.
 func (c *conn) Raw() driver.Conn {
 	c.state.RawAccess()
 	c.adapter.cache.expire()

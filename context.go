@@ -12,8 +12,7 @@ import (
 // name. Writes present the token of their table's resource (see [Resource], [Key]).
 //
 // A write fails with [ErrTokenLimit] if its token's value is over [MaxToken], and with [ErrInvalid] and [ErrNoFence] if
-// its token is otherwise invalid. Tokens must not come from untrusted input: with [RowFence] alone any high token
-// passes.
+// its token is otherwise invalid. Don't take tokens from untrusted input: with [RowFence] alone any high token passes.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))

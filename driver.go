@@ -69,8 +69,7 @@ func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
 	return fenced, nil
 }
 
-// Register registers a fenced driver for sql.Open under name. A taken name is [ErrInvalid]; other errors are as for
-// [WrapDriver].
+// Register registers a fenced driver for sql.Open under name. A taken name is [ErrInvalid]; other errors: [WrapDriver].
 func Register(name string, d driver.Driver, opts ...Option) error {
 	fenced, err := wrapDriver(d, opts)
 	if err != nil {
@@ -94,8 +93,7 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 	return &fencedDriver{base: d, settings: s}, nil
 }
 
-// newSettings checks all options; its error lists all invalid options. bases are the values that identify the base
-// driver.
+// newSettings checks all options; its error lists all invalid options. bases are values that identify the base driver.
 func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
 	o := core.OptionsOf(opts)
 	if slices.ContainsFunc(bases, isFenced) {

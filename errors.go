@@ -46,12 +46,10 @@ var (
 	ErrLocked = errLocked
 
 	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, got no response, so the database may have
-	// applied it. The error wraps the driver's error, except a driver.ErrBadConn that would make database/sql repeat
-	// the write.
+	// applied it. The error wraps the driver's, but not a driver.ErrBadConn that would make database/sql repeat it.
 	ErrUnknownOutcome = errUnknownOutcome
 
-	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind. Connect only to
-	// the primary.
+	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag. Use only the primary.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 

@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A Rule guards a registered table (see [WithTable]). docs/rules.md compares the rules, and docs/data/rules.md lists
-// their limits.
+// A Rule guards a registered table (see [WithTable]). docs/rules.md compares the rules; docs/data/rules.md has limits.
 type Rule func(*registration)
 
 // RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that only

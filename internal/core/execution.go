@@ -76,8 +76,7 @@ const (
 
 // A Call is an adapter's implementation of Exec or Query. T is the type of the result.
 type Call[T any] interface {
-	// Prepare prepares the statement of a guarded execution, if it is sent prepared. After an error of Prepare nothing
-	// was sent.
+	// Prepare prepares the statement of a guarded execution, if it is sent prepared. After an error nothing was sent.
 	Prepare(ctx context.Context, e *Execution) error
 
 	// Send sends a request.

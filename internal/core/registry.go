@@ -121,8 +121,7 @@ func (r *registry) refused(why *guard.Refusal) error {
 	return r.factory.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
 }
 
-// multiStatementError returns the error of a multi-statement string that can't be guarded in the way in which it is
-// sent.
+// multiStatementError returns the error of a multi-statement string that can't be guarded as it is sent.
 func (r *registry) multiStatementError(p *rewrite.Plan) error {
 	return r.factory.Unguardable(Unguarded{
 		Table: r.table(p, 0).Name,

@@ -25,8 +25,7 @@ func (t *Text) PlainValue(a Assignment) lex.Range {
 	return lex.Range{Lo: equals + 1, Hi: a.Hi}
 }
 
-// Value returns the value that an item of a SET list assigns to the column; ok is false if the text doesn't show the
-// value.
+// Value returns the value that an item of a SET list assigns to the column; ok is false if the text doesn't show it.
 //
 //	column = value
 //	(column, ...) = [ROW] (value, ...)

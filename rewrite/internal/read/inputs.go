@@ -16,8 +16,7 @@ type Inputs struct {
 	counted bool
 }
 
-// OnlyBare reports whether the text has placeholders, and all placeholders are bare: they are numbered from 1 in the
-// order of the text.
+// OnlyBare reports whether the text has placeholders, and all are bare: numbered from 1 in the order of the text.
 func (in Inputs) OnlyBare() bool { return in.Bare > 0 && !in.Named && !in.Numbered }
 
 // NumberInputs stores each placeholder's number in the field Mate of its token.

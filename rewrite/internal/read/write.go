@@ -186,8 +186,7 @@ const (
 	NotMatchedBySource
 )
 
-// A Failure is the token at which reading a write failed, and the reason. The zero Failure means that reading
-// succeeded.
+// A Failure is the token at which reading a write failed, and the reason. The zero Failure means success.
 type Failure struct {
 	Reason advise.Code
 	At     int32 // the token

@@ -143,10 +143,9 @@ func (w *writer) checkToken(token int) {
 	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
 }
 
-// alwaysRun writes the head of a data-modifying WITH item, up to the negated check. With ClaimOf the item is needed for
-// an INSERT that writes rows before the check. It is an INSERT of no row into the same table, because the planner leaves
-// an UPDATE out if row-level security hides all rows. Other statements check the claims before they write a row; their
-// item makes them do so even if they find no row.
+// alwaysRun writes the head of a data-modifying WITH item, up to the negated check. With ClaimOf, an INSERT that writes
+// rows before the check needs one: an INSERT of no row into the same table, because the planner leaves an UPDATE out if
+// row-level security hides all rows. Other statements check claims before a row is written, if they find one.
 func (w *writer) alwaysRun(token int, targets []Written) {
 	if !w.rules.ClaimsOther() {
 		w.write("UPDATE ", w.Dialect.Ledger, " SET token = token")

@@ -200,8 +200,7 @@ type Source struct {
 	// Otherwise such an UPDATE must present the claim.
 	TakesOver bool
 
-	// NeedsSCSOn is set if PostgreSQL runs Src only under standard_conforming_strings = on. The rendered text must keep
-	// this property.
+	// NeedsSCSOn is set if PostgreSQL runs Src only under standard_conforming_strings = on. The text must keep this.
 	NeedsSCSOn bool
 	Escapes    lex.Escapes // how the string literals of Src were read
 }

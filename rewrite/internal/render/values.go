@@ -152,8 +152,7 @@ type Arg struct {
 	// their order.
 	Number int
 
-	// Again is the number, among the statement's arguments, of the argument to pass once more; 0 if the Arg has a
-	// Value.
+	// Again is the number, among the statement's arguments, of the argument to pass once more; 0 with a Value.
 	Again int
 
 	Of value // the value that the argument holds

@@ -71,11 +71,11 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	}
 	if c.Empty() {
 		at = p.After(c.At)
-		p.insertText(at, existsUncached+p.Dialect.Bool(true)+")")
+		p.insertText(at, existsUncached+p.Dialect.Bool(true))
 	} else {
 		p.insertText(p.Offset(c.Lo), existsUncached)
-		p.insertText(at, ")")
 	}
+	p.insertText(at, ")")
 	for _, on := range w.Join.On {
 		p.repeatParts(on, at)
 	}

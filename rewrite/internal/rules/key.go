@@ -160,8 +160,7 @@ func (p inserting) readsKeys() bool {
 }
 
 // mayReturn reports whether the keys of an INSERT aren't visible, but can be checked in a RETURNING, which sees each
-// row as stored. The statement must name the key; otherwise the database generates a key that no holder has a token
-// for.
+// row as stored. The statement must name the key; otherwise the database generates a key without a token.
 func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.Dialect.CountsRows {
 		return false
