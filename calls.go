@@ -110,7 +110,7 @@ func (queryCall) Send(ctx context.Context, l core.ConnAdapter, r core.Request) (
 	return basedriver.Query(ctx, l.(*connAdapter).base, r.Query, r.Args)
 }
 
-// Inspect implements core.Call. It reads the first row if a refusal must be known before the application gets the rows.
+// Inspect implements core.Call. It reads the first row if an error must be known before the application gets the rows.
 func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Rows) (driver.Rows, error) {
 	if !e.LooksAhead() {
 		return rows, nil

@@ -46,10 +46,10 @@ var (
 	ErrLocked = errLocked
 
 	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, got no response, so the database may have
-	// applied it. The error wraps the driver's, but not a driver.ErrBadConn that would make database/sql repeat it.
+	// applied it. It wraps the driver's error, but no driver.ErrBadConn, after which database/sql would write again.
 	ErrUnknownOutcome = errUnknownOutcome
 
-	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag. Use only the primary.
+	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag. Connect to the primary.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 

@@ -270,12 +270,9 @@ func isInterrupted(err error, remote bool) bool {
 		errors.As(err, &socket) || remote && errors.As(err, &network)
 }
 
-// isUnsent reports whether err is an error of pgx from before the first byte was sent. pgx's "conn closed" isn't: pgx
-// 5.12 also returns it, with SafeToRetry, if the connection ends before the response to a sent COMMIT.
+// isUnsent reports whether err is an error of pgx from before the first byte was sent: a context's end or a network
+// error. SafeToRetry is also true for "conn closed", which pgx 5.12 returns for a sent COMMIT without a response.
 func isUnsent(err error) bool {
-	var said interface {
-		error
-		SafeToRetry() bool
-	}
-	return errors.As(err, &said) && said.SafeToRetry() && said.Error() != "conn closed"
+	var said interface{ SafeToRetry() bool }
+	return isInterrupted(err, true) && errors.As(err, &said) && said.SafeToRetry()
 }

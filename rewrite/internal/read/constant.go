@@ -29,7 +29,7 @@ func (t *Text) Constant(value lex.Range) (c guard.KeyValue, ok bool) {
 	return c, ok && next == int(t.Tokens[i+1].Mate) && next+1 == hi
 }
 
-// castConstant parses a constant with an optional type before it or ::type after it. It returns the index after it.
+// castConstant parses a constant with an optional type before it or ::type after it. next is the token after it.
 func (t *Text) castConstant(i int) (c guard.KeyValue, next int, ok bool) {
 	if typed, ok := t.keepingType(i); ok && t.grammar.TypedConstants.Is() {
 		c, ok = t.constant(&t.Tokens[typed])

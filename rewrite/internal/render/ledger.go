@@ -145,7 +145,7 @@ func (w *writer) checkToken(token int) {
 
 // alwaysRun writes the head of a data-modifying WITH item, up to the negated check. With ClaimOf, an INSERT that writes
 // rows before the check needs one: an INSERT of no row into the same table, because the planner leaves an UPDATE out if
-// row-level security hides all rows. Other statements check claims before a row is written, if they find one.
+// row-level security hides all rows. Other statements need one to check the claims even if they find no row.
 func (w *writer) alwaysRun(token int, targets []Written) {
 	if !w.rules.ClaimsOther() {
 		w.write("UPDATE ", w.Dialect.Ledger, " SET token = token")
